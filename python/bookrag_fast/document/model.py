@@ -1,0 +1,164 @@
+"""What a reader yields: a Document of Pages and Blocks, the same for every file format.
+
+Coordinates are PDF points (1/72 inch), origin at the top left of the page as a reader sees it
+(after /Rotate), y growing downwards. Page numbers are physical and 1-based; printed labels are
+kept beside them. ``None`` means "not there"; an unknown value is never written as a default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+__all__ = [
+    "BBox",
+    "Block",
+    "BlockKind",
+    "Cell",
+    "Document",
+    "OutlineEntry",
+    "Page",
+    "PageStatus",
+    "Region",
+    "Style",
+]
+
+
+class BBox(NamedTuple):
+    """A box in points, top-left origin: x0 <= x1, y0 <= y1."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+    def union(self, other: BBox) -> BBox:
+        return BBox(
+            min(self.x0, other.x0),
+            min(self.y0, other.y0),
+            max(self.x1, other.x1),
+            max(self.y1, other.y1),
+        )
+
+    @property
+    def width(self) -> float:
+        return self.x1 - self.x0
+
+    @property
+    def height(self) -> float:
+        return self.y1 - self.y0
+
+
+class Region(NamedTuple):
+    """Where something stands: a box on a physical, 1-based page."""
+
+    page: int
+    bbox: BBox
+
+
+class BlockKind(str, Enum):
+    """Initial type of a block as the layout parser sees it (tau in the paper)."""
+
+    TITLE = "title"  # a candidate only: section filtering decides
+    TEXT = "text"
+    LIST = "list"
+    TABLE = "table"
+    IMAGE = "image"
+    EQUATION = "equation"
+    CODE = "code"
+    CAPTION = "caption"
+    FOOTNOTE = "footnote"
+
+
+class PageStatus(str, Enum):
+    OK = "ok"
+    NO_TEXT = "no_text"  # loads, but yields no usable characters
+    FAILED = "failed"  # could not be loaded; the rest of the book is unharmed
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """Layout features of a block (f in the paper). Sizes and indent in points."""
+
+    size: float = 0.0
+    bold: bool = False
+    italic: bool = False
+    family: str = ""
+    color: int | None = None  # 0xRRGGBB, None when unknown
+    indent: float = 0.0  # left edge relative to the column's left edge
+    gap_before: float | None = None  # white space above, None at the top of a column
+    centered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a table. Row and column are 0-based; spans are 1 or more."""
+
+    row: int
+    column: int
+    text: str
+    row_span: int = 1
+    column_span: int = 1
+    header: bool = False
+    bbox: BBox | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """b = (content, initial type, layout features), in reading order.
+
+    A block that runs over a column or page break keeps every region.
+    """
+
+    kind: BlockKind
+    text: str
+    regions: tuple[Region, ...]
+    style: Style = Style()
+    line_count: int = 1
+    numbering: str = ""  # "3.2.1", "IV", "Appendix A", "第3章"; "" when there is none
+    cells: tuple[Cell, ...] = ()
+
+    @property
+    def page(self) -> int:
+        """First physical page of the block."""
+        return self.regions[0].page
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A physical page. ``label`` is the printed number ("iv", "A-3"), None when unknown."""
+
+    number: int
+    label: str | None
+    width: float
+    height: float
+    status: PageStatus = PageStatus.OK
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """A bookmark. ``level`` is 1 for the top level; ``top`` is y in points, None when unknown."""
+
+    title: str
+    level: int
+    page: int
+    top: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A parsed document. Running heads, feet and page numbers are not among ``blocks``."""
+
+    name: str  # the file's name
+    sha256: str  # of the file's bytes, hexadecimal
+    title: str | None  # from metadata or the first page, None when neither says
+    pages: tuple[Page, ...]
+    blocks: tuple[Block, ...]
+    outline: tuple[OutlineEntry, ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+
+    def label_of(self, page: int) -> str | None:
+        """Printed label of a physical page."""
+        return self.pages[page - 1].label

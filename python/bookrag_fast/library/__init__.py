@@ -1,0 +1,8 @@
+"""Many books on one shelf: add, search, ask, remove."""
+
+from __future__ import annotations
+
+from bookrag_fast.library.library import Library
+from bookrag_fast.library.types import Book, Progress, ProgressCallback, TreeNode
+
+__all__ = ["Book", "Library", "Progress", "ProgressCallback", "TreeNode"]

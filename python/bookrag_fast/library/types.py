@@ -1,0 +1,85 @@
+"""The values that a Library hands out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Book", "Progress", "ProgressCallback", "TreeNode"]
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """A book on the shelf. ``id`` is stable while the file's content and the models are."""
+
+    id: str
+    title: str
+    name: str  # the file's name when it was indexed
+    pages: int
+    nodes: int
+    entities: int
+    relations: int
+    sha256: str
+    embedder: str
+    created: str  # ISO 8601, UTC
+    toc_source: str  # what the section tree rests on: "outline", "numbering", …
+    warnings: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "title": self.title,
+            "name": self.name,
+            "pages": self.pages,
+            "nodes": self.nodes,
+            "entities": self.entities,
+            "relations": self.relations,
+            "sha256": self.sha256,
+            "embedder": self.embedder,
+            "created": self.created,
+            "toc_source": self.toc_source,
+            "warnings": list(self.warnings),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNode:
+    """A node of the section tree T. ``page`` is physical and 1-based (0 on the root)."""
+
+    node_id: int
+    kind: str
+    level: int  # 0 root, 1 document title, 2 chapters, …; content sits one below its section
+    title: str
+    page: int
+    page_last: int
+    label: str | None
+    text: str
+    children: tuple[TreeNode, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "node_id": self.node_id,
+            "kind": self.kind,
+            "level": self.level,
+            "title": self.title,
+            "page": self.page,
+            "page_last": self.page_last,
+            "label": self.label,
+            "children": [c.to_json() for c in self.children],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A step of indexing. ``total`` is None while it is unknown; ``rate`` is units a second."""
+
+    stage: str  # "parse", "tree", "extract", "resolve", "embed", "save", "done"
+    done: int
+    total: int | None
+    unit: str  # "pages", "blocks", "entities", "nodes"
+    rate: float | None = None
+    eta_s: float | None = None
+
+
+ProgressCallback = Callable[[Progress], None]

@@ -1,0 +1,41 @@
+"""What the rest of the engine knows of a model. `cli` and `server` choose the implementations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Embedder", "EmbedderInfo", "FloatMatrix"]
+
+FloatMatrix = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderInfo:
+    """Identity of an embedding model, recorded in every index it made.
+
+    ``fingerprint`` distinguishes two models of one name (hash of the weights' identity).
+    """
+
+    name: str
+    dimension: int
+    fingerprint: str = ""
+    provider: str = "cpu"
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Texts to unit vectors. Safe to call from several threads at once."""
+
+    @property
+    def info(self) -> EmbedderInfo: ...
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> FloatMatrix:
+        """float32[len(texts), dimension], rows of Euclidean length 1 (a text without any known
+        token gives a row of zeros). ``query`` selects the query prefix where the model has one.
+        Blocking and CPU-bound: call it from a worker thread in async code."""
+        ...
