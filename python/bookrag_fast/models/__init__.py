@@ -1,1 +1,35 @@
+"""Models: protocols and implementations. `cli` and `server` choose; the rest sees protocols."""
 
+from __future__ import annotations
+
+from bookrag_fast.errors import ConfigError
+from bookrag_fast.models.protocols import Embedder, EmbedderInfo, FloatMatrix
+
+__all__ = ["Embedder", "EmbedderInfo", "FloatMatrix", "create_embedder"]
+
+
+def create_embedder(spec: str) -> Embedder:
+    """An embedder by its configuration value.
+
+    Args:
+        spec: "wordllama" (embedded, the default) or "onnx:FOLDER", a folder with ``model.onnx``
+            and ``tokenizer.json``.
+
+    Raises:
+        ConfigError: ``spec`` names no known kind of embedder.
+        ModelNotFoundError, ModelError: the model is missing or broken.
+    """
+    kind, colon, argument = spec.strip().partition(":")
+    # Imported here: `import bookrag_fast.models` must not pay for tokenizers or onnxruntime.
+    if kind == "wordllama" and not colon:
+        from bookrag_fast.models.static import WordLlamaEmbedder
+
+        return WordLlamaEmbedder()
+    if kind == "onnx" and argument:
+        from bookrag_fast.models.onnx import OnnxEmbedder
+
+        return OnnxEmbedder(argument)
+    raise ConfigError(
+        f"unknown embedder {spec!r}",
+        hint="choose 'wordllama' or 'onnx:FOLDER' (a folder with model.onnx and tokenizer.json)",
+    )
