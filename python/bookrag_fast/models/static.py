@@ -10,7 +10,6 @@ The vectors are those of ``wordllama.WordLlama.load(...).embed(texts, norm=True)
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import threading
@@ -23,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bookrag_fast.errors import InvalidArgumentError, ModelError, ModelNotFoundError
+from bookrag_fast.models.files import fingerprint
 from bookrag_fast.models.protocols import EmbedderInfo, FloatMatrix
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ _BATCH = 256
 # except in text made of very long known words, where losing the tail changes the mean little.
 _CHARS_PER_TOKEN = 8
 _MAX_HEADER = 1 << 20
-
-_fingerprints: dict[tuple[str, int, int], str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ class WordLlamaEmbedder:
             weights = self._folder / _WEIGHTS
             _, shape = _read_header(weights)
             self._info = EmbedderInfo(
-                name=_NAME, dimension=shape[1], fingerprint=_fingerprint(weights), provider="cpu"
+                name=_NAME, dimension=shape[1], fingerprint=fingerprint(weights), provider="cpu"
             )
         return self._info
 
@@ -194,16 +192,3 @@ def _read_header(weights: Path) -> tuple[int, tuple[int, int]]:
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{weights} does not hold the table of {_NAME}", _REMEDY) from error
     return offset, (rows, columns)
-
-
-def _fingerprint(weights: Path) -> str:
-    """ "size-sha256[:16]" of the weights; computed once a process and file state."""
-    stat = weights.stat()
-    key = (str(weights), stat.st_size, stat.st_mtime_ns)
-    if key not in _fingerprints:
-        digest = hashlib.sha256()
-        with weights.open("rb") as file:
-            while chunk := file.read(1 << 20):
-                digest.update(chunk)
-        _fingerprints[key] = f"{stat.st_size}-{digest.hexdigest()[:16]}"
-    return _fingerprints[key]
