@@ -1,3 +1,60 @@
+// The Python module bookrag_fast._core: translation of errors, limits, and the order of the parts.
+#include "module.hpp"
+
 #include <pybind11/pybind11.h>
 
-PYBIND11_MODULE(_core, m) { m.attr("__version__") = BOOKRAG_VERSION; }
+#include <exception>
+
+#include "bookrag/error.hpp"
+#include "bookrag/types.hpp"
+
+namespace py = pybind11;
+
+namespace {
+
+// The one place where the core's errors become Python's. The exception classes are looked up when an
+// error happens: nothing is cached across interpreters, and only the failing path pays.
+void translate(std::exception_ptr thrown) {
+    try {
+        if (thrown) std::rethrow_exception(thrown);
+    } catch (const bookrag::Error& error) {
+        const char* name = "InvalidArgumentError";
+        switch (error.code()) {
+            case bookrag::ErrorCode::invalid_argument:
+            case bookrag::ErrorCode::out_of_range: break;
+            case bookrag::ErrorCode::too_large: name = "TooLargeError"; break;
+        }
+        try {
+            const py::object type = py::module_::import("bookrag_fast.errors").attr(name);
+            py::set_error(type, error.what());
+        } catch (py::error_already_set& missing) {
+            missing.restore();
+        }
+    }
+}
+
+constexpr const char* kDoc = R"(Compiled core of bookrag_fast; use it as `bookrag_fast.core`.
+
+Arrays go in as anything NumPy can turn into an array: integers of any width are range-checked,
+floats are rounded to float32, neither contiguity nor alignment matters. Arrays come out read-only
+where they are views of a structure (which they keep alive), owned and writable otherwise.
+
+Structures never change once built. Every call that computes releases the GIL, and any number of
+threads may share a structure. Wrong values raise bookrag_fast.errors.InvalidArgumentError (a
+ValueError), counts beyond the MAX_* limits bookrag_fast.errors.TooLargeError.)";
+
+}  // namespace
+
+// Nothing is mutable after import, so free-threaded Python needs no GIL for this module.
+// Sub-interpreters that share the GIL work; one with a GIL of its own is refused at import, since
+// NumPy refuses it too.
+PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
+    m.doc() = kDoc;
+    m.attr("__version__") = BOOKRAG_VERSION;
+    m.attr("MAX_ENTITIES") = bookrag::kMaxEntities;
+    m.attr("MAX_NODES") = bookrag::kMaxNodes;
+    m.attr("MAX_RELATIONS") = bookrag::kMaxRelations;
+    py::register_local_exception_translator(translate);
+    bookrag::python::bind_structures(m);
+    bookrag::python::bind_algorithms(m);
+}

@@ -1,1 +1,134 @@
+#include "bookrag/knowledge_graph.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "check.hpp"
+#include "csr.hpp"
+
+namespace bookrag {
+
+namespace {
+
+std::size_t idx(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
+
+void check_weights(std::span<const float> weights) {
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        if (!std::isfinite(weights[i]) || weights[i] <= 0.0F) {
+            detail::invalid(detail::at("weights", i) + " is " + std::to_string(weights[i]) +
+                            ", but a relation's weight must be finite and > 0");
+        }
+    }
+}
+
+}  // namespace
+
+KnowledgeGraph::KnowledgeGraph(std::int64_t num_entities, std::span<const EntityId> sources,
+                               std::span<const EntityId> targets, std::span<const float> weights) {
+    detail::check_count(num_entities, kMaxEntities, "num_entities");
+    detail::check_count(static_cast<std::int64_t>(sources.size()), kMaxRelations,
+                        "number of relations");
+    detail::check_same_length(sources.size(), "sources", targets.size(), "targets");
+    detail::check_same_length(sources.size(), "sources", weights.size(), "weights");
+    detail::check_ids(sources, num_entities, "sources", "entities");
+    detail::check_ids(targets, num_entities, "targets", "entities");
+    check_weights(weights);
+    num_relations_ = static_cast<std::int64_t>(sources.size());
+
+    offsets_.assign(idx(num_entities) + 1, 0);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        ++offsets_[idx(sources[i]) + 1];
+        if (targets[i] != sources[i]) ++offsets_[idx(targets[i]) + 1];
+    }
+    detail::counts_to_offsets(offsets_);
+    const auto slots = idx(offsets_.back());
+
+    // First pass: rows filled in relation order.
+    struct Slot {
+        EntityId neighbour;
+        RelationId relation;
+    };
+    std::vector<Slot> by_relation(slots);
+    auto next = detail::row_cursors(offsets_);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        const auto relation = static_cast<RelationId>(i);
+        by_relation[idx(next[idx(sources[i])]++)] = {targets[i], relation};
+        if (targets[i] != sources[i]) {
+            by_relation[idx(next[idx(targets[i])]++)] = {sources[i], relation};
+        }
+    }
+
+    // Second pass: the adjacency is symmetric, so handing each slot of row u over to its neighbour's
+    // row, u ascending, fills every row in order of neighbour, then of relation: a radix sort.
+    targets_.resize(slots);
+    weights_.resize(slots);
+    relations_.resize(slots);
+    next = detail::row_cursors(offsets_);
+    for (std::int64_t u = 0; u < num_entities; ++u) {
+        for (auto s = offsets_[idx(u)]; s < offsets_[idx(u) + 1]; ++s) {
+            const Slot slot = by_relation[idx(s)];
+            const auto to = idx(next[idx(slot.neighbour)]++);
+            targets_[to] = static_cast<EntityId>(u);
+            weights_[to] = weights[idx(slot.relation)];
+            relations_[to] = slot.relation;
+        }
+    }
+    sum_rows();
+}
+
+void KnowledgeGraph::sum_rows() {
+    strength_.resize(offsets_.size() - 1);
+    for (std::size_t e = 0; e < strength_.size(); ++e) {
+        strength_[e] = std::accumulate(weights_.begin() + offsets_[e],
+                                       weights_.begin() + offsets_[e + 1], 0.0);
+    }
+}
+
+KnowledgeGraph::Neighbours KnowledgeGraph::neighbours(EntityId entity) const {
+    detail::check_id(entity, num_entities(), "entity", "entities");
+    const auto begin = idx(offsets_[idx(entity)]);
+    const auto size = idx(offsets_[idx(entity) + 1]) - begin;
+    return {std::span(targets_).subspan(begin, size), std::span(weights_).subspan(begin, size),
+            std::span(relations_).subspan(begin, size)};
+}
+
+std::vector<std::int32_t> KnowledgeGraph::degrees() const {
+    std::vector<std::int32_t> out(offsets_.size() - 1);
+    for (std::size_t e = 0; e < out.size(); ++e) {
+        out[e] = static_cast<std::int32_t>(offsets_[e + 1] - offsets_[e]);
+    }
+    return out;
+}
+
+InducedGraph KnowledgeGraph::induced(std::span<const EntityId> entities) const {
+    detail::check_ids(entities, num_entities(), "entities", "entities");
+    std::vector<EntityId> kept(entities.begin(), entities.end());
+    std::sort(kept.begin(), kept.end());
+    kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+
+    std::vector<EntityId> renamed(idx(num_entities()), EntityId{-1});
+    for (std::size_t i = 0; i < kept.size(); ++i) renamed[idx(kept[i])] = static_cast<EntityId>(i);
+
+    KnowledgeGraph graph;
+    graph.offsets_.reserve(kept.size() + 1);
+    std::int64_t loops = 0;
+    for (const EntityId e : kept) {
+        for (auto s = idx(offsets_[idx(e)]); s < idx(offsets_[idx(e) + 1]); ++s) {
+            const EntityId neighbour = renamed[idx(targets_[s])];
+            if (neighbour < 0) continue;
+            graph.targets_.push_back(neighbour);
+            graph.weights_.push_back(weights_[s]);
+            graph.relations_.push_back(relations_[s]);
+            loops += targets_[s] == e;
+        }
+        graph.offsets_.push_back(static_cast<std::int64_t>(graph.targets_.size()));
+    }
+    // A loop fills one slot, any other relation two.
+    graph.num_relations_ = (static_cast<std::int64_t>(graph.targets_.size()) + loops) / 2;
+    graph.sum_rows();
+    return {std::move(graph), std::move(kept)};
+}
+
+}  // namespace bookrag

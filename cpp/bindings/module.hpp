@@ -1,0 +1,11 @@
+// What the binding's files offer to module.cpp.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace bookrag::python {
+
+void bind_structures(pybind11::module_& m);
+void bind_algorithms(pybind11::module_& m);
+
+}  // namespace bookrag::python
