@@ -116,7 +116,7 @@ class Floats {
         for (py::ssize_t i = 0; i < wide.size(); ++i) {
             if (std::isfinite(from[i]) &&
                 std::abs(from[i]) > double{std::numeric_limits<float>::max()}) {
-                refuse(name, "holds " + std::to_string(from[i]) + ", which float32 cannot hold");
+                refuse(name, "holds " + py::str(py::float_(from[i])).cast<std::string>() + ", which float32 cannot hold");
             }
             to[i] = static_cast<float>(from[i]);
         }

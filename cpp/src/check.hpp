@@ -1,7 +1,9 @@
 // Argument checks shared by the core's sources. Not installed.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <cstdio>
 #include <span>
 #include <string>
 
@@ -15,6 +17,13 @@ namespace bookrag::detail {
 
 [[noreturn]] inline void invalid(const std::string& message) {
     fail(ErrorCode::invalid_argument, message);
+}
+
+// A number as a person writes it: 0.5, 1e+300, nan.
+inline std::string text(double value) {
+    std::array<char, 32> buffer{};
+    std::snprintf(buffer.data(), buffer.size(), "%.9g", value);
+    return buffer.data();
 }
 
 // "name[3]"

@@ -93,10 +93,10 @@ class DisjointSets {
 GradientDrop gradient_drop(std::span<const float> scores, std::int64_t n, std::int64_t k,
                            const GradientDropOptions& options) {
     if (!(options.g > 0.0F && options.g <= 1.0F)) {
-        detail::invalid("g is " + std::to_string(options.g) + ", but must be above 0 and at most 1");
+        detail::invalid("g is " + detail::text(double{options.g}) + ", but must be above 0 and at most 1");
     }
     if (!(options.min_score >= 0.0F && std::isfinite(options.min_score))) {
-        detail::invalid("min_score is " + std::to_string(options.min_score) +
+        detail::invalid("min_score is " + detail::text(double{options.min_score}) +
                         ", but must be finite and >= 0");
     }
     detail::check_count(n, std::numeric_limits<std::int32_t>::max(), "number of rows");
@@ -116,7 +116,7 @@ GradientDrop gradient_drop(std::span<const float> scores, std::int64_t n, std::i
             const float score = scores[i * row.size() + c];
             if (!(score < std::numeric_limits<float>::infinity())) {
                 detail::invalid("scores[" + std::to_string(i) + ", " + std::to_string(c) + "] is " +
-                                std::to_string(score) + ", but must be finite (-inf: no candidate)");
+                                detail::text(double{score}) + ", but must be finite (-inf: no candidate)");
             }
             row[c] = {score, static_cast<std::int32_t>(c)};
         }

@@ -124,7 +124,7 @@ std::vector<float> GTLink::project(std::span<const float> scores) const {
     }
     for (std::size_t i = 0; i < scores.size(); ++i) {
         if (!std::isfinite(scores[i])) {
-            detail::invalid(detail::at("scores", i) + " is " + std::to_string(scores[i]) +
+            detail::invalid(detail::at("scores", i) + " is " + detail::text(double{scores[i]}) +
                             ", but scores must be finite");
         }
     }

@@ -17,7 +17,7 @@ std::size_t idx(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
 void check_weights(std::span<const float> weights) {
     for (std::size_t i = 0; i < weights.size(); ++i) {
         if (!std::isfinite(weights[i]) || weights[i] <= 0.0F) {
-            detail::invalid(detail::at("weights", i) + " is " + std::to_string(weights[i]) +
+            detail::invalid(detail::at("weights", i) + " is " + detail::text(double{weights[i]}) +
                             ", but a relation's weight must be finite and > 0");
         }
     }

@@ -18,17 +18,17 @@ std::size_t idx(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
 // most `damping` away in L1, and every pass shrinks that by damping.
 std::int64_t max_passes(const PageRankOptions& options) {
     if (!(options.damping >= 0.0 && options.damping < 1.0)) {
-        detail::invalid("damping is " + std::to_string(options.damping) +
+        detail::invalid("damping is " + detail::text(options.damping) +
                         ", but must be at least 0 and below 1");
     }
     if (!(options.tol >= 1e-12 && options.tol <= 1.0)) {
-        detail::invalid("tol is " + std::to_string(options.tol) +
+        detail::invalid("tol is " + detail::text(options.tol) +
                         ", but must lie between 1e-12 and 1");
     }
     if (options.damping == 0.0) return 1;
     const double passes = std::ceil(std::log(options.tol / 2.0) / std::log(options.damping));
     if (!(passes <= kMaxPasses)) {
-        detail::invalid("damping " + std::to_string(options.damping) +
+        detail::invalid("damping " + detail::text(options.damping) +
                         " is so near 1 that tol needs more than 100000 passes; "
                         "lower damping or raise tol");
     }
@@ -44,7 +44,7 @@ std::vector<double> restart_distribution(std::int32_t num_entities, std::span<co
     detail::check_ids(seeds, num_entities, "seeds", "entities");
     for (std::size_t i = 0; i < weights.size(); ++i) {
         if (!std::isfinite(weights[i]) || weights[i] < 0.0F) {
-            detail::invalid(detail::at("weights", i) + " is " + std::to_string(weights[i]) +
+            detail::invalid(detail::at("weights", i) + " is " + detail::text(double{weights[i]}) +
                             ", but a seed's weight must be finite and >= 0");
         }
     }
