@@ -3,6 +3,21 @@
 from __future__ import annotations
 
 from bookrag_fast.library.library import Library
-from bookrag_fast.library.types import Book, Progress, ProgressCallback, TreeNode
+from bookrag_fast.library.types import (
+    AnswerEvent,
+    Book,
+    Problem,
+    Progress,
+    ProgressCallback,
+    TreeNode,
+)
 
-__all__ = ["Book", "Library", "Progress", "ProgressCallback", "TreeNode"]
+__all__ = [
+    "AnswerEvent",
+    "Book",
+    "Library",
+    "Problem",
+    "Progress",
+    "ProgressCallback",
+    "TreeNode",
+]

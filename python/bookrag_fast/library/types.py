@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Book", "Progress", "ProgressCallback", "TreeNode"]
+from bookrag_fast.query.plan import Answer, Evidence, QueryPlan
+
+__all__ = ["AnswerEvent", "Book", "Problem", "Progress", "ProgressCallback", "TreeNode"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +85,24 @@ class Progress:
 
 
 ProgressCallback = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with the shelf, and what mends it."""
+
+    level: str  # "error" or "warning"
+    where: str
+    what: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEvent:
+    """A step of a streamed answer. ``kind`` says which of the other fields is set."""
+
+    kind: str  # "plan", "evidence", "text", "answer"
+    plan: QueryPlan | None = None
+    evidence: tuple[Evidence, ...] = ()
+    text: str = ""  # the next piece of the answer's text
+    answer: Answer | None = None

@@ -82,8 +82,9 @@ class QueryPlan:
             "question": self.question,
             "category": self.category.value,
             "steps": [{"operator": s.operator, "params": s.params} for s in self.steps],
-            "filters": [{"filter_type": f.type.value, "filter_value": f.value}
-                        for f in self.filters],
+            "filters": [
+                {"filter_type": f.type.value, "filter_value": f.value} for f in self.filters
+            ],
             "operation": self.operation.value if self.operation else None,
             "sub_plans": [p.to_json() for p in self.sub_plans],
             "synthesis": list(self.synthesis),

@@ -1,0 +1,151 @@
+"""Settings, from the nearest source: flag > environment > file > default.
+
+Environment variables are ``BOOKRAG_<KEY>`` and ``BOOKRAG_<SECTION>__<KEY>``; the file is TOML
+with the same names. Unknown keys are refused with the nearest known one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bookrag_fast.errors import ConfigError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # Python 3.10
+    import tomli as tomllib
+
+__all__ = ["ResolutionSettings", "RetrievalSettings", "Settings", "load_settings"]
+
+_PREFIX = "BOOKRAG_"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ResolutionSettings(_Section):
+    """Gradient-drop entity resolution (method after BookRAG, Algorithm 1)."""
+
+    candidates: int = Field(10, ge=1, le=100, description="k: nearest entities compared")
+    gradient: float = Field(0.6, gt=0, le=1, description="g: next >= g * previous stays")
+    max_distance: float = Field(0.2, ge=0, le=2, description="cosine distance of the best")
+    min_score: float = Field(0.5, ge=0, le=1, description="score of the best candidate")
+
+
+class RetrievalSettings(_Section):
+    """Parameters of the operators."""
+
+    link_distance: float = Field(0.3, ge=0, le=2, description="Extract: cosine distance to link")
+    damping: float = Field(0.5, gt=0, lt=1, description="Graph_Reasoning: continuation")
+    augment_percentile: float = Field(85.0, ge=0, le=100, description="Graph_Reasoning")
+    skyline_minimum: int = Field(10, ge=1, le=1000, description="Skyline_Ranker: fill up to")
+    added_sections: int = Field(4, ge=0, le=100, description="Select_by_Section: at most")
+    budget_tokens: int = Field(2000, ge=1, le=1_000_000, description="search evidence budget")
+
+
+class Settings(_Section):
+    """Everything that can be set. See README for the table of keys."""
+
+    embedder: str = Field("wordllama", description='"wordllama" or "onnx:FOLDER"')
+    open_books: int = Field(32, ge=1, le=4096, description="indexes kept open by a Library")
+    max_file_mb: int = Field(2048, ge=1, description="larger files are refused unread")
+    resolution: ResolutionSettings = ResolutionSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+
+
+def load_settings(
+    file: str | Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    **flags: Any,
+) -> Settings:
+    """Settings from flags, environment, file and defaults, in that order of precedence.
+
+    Args:
+        file: a TOML file; None takes ``BOOKRAG_CONFIG`` from the environment, else
+            ``bookrag.toml`` in the working folder if there is one.
+        environ: instead of ``os.environ``.
+        flags: top-level keys; a value of None means "not given".
+
+    Raises:
+        ConfigError: unknown key (named with the nearest known one), impossible value, or a file
+            that is missing or is not TOML.
+    """
+    env = os.environ if environ is None else environ
+    merged = _from_file(file, env)
+    _merge(merged, _from_environment(env))
+    _merge(merged, {k: v for k, v in flags.items() if v is not None})
+    try:
+        return Settings.model_validate(merged)
+    except ValidationError as error:
+        raise _explain(error) from None
+
+
+def _from_file(file: str | Path | None, env: Mapping[str, str]) -> dict[str, Any]:
+    named = file if file is not None else env.get(_PREFIX + "CONFIG")
+    path = Path(named) if named is not None else Path("bookrag.toml")
+    if named is None and not path.is_file():
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read the configuration {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+
+
+def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in env.items():
+        if not name.startswith(_PREFIX) or name in _RESERVED:
+            continue
+        parts = name[len(_PREFIX) :].lower().split("__")
+        place = found
+        for part in parts[:-1]:
+            place = place.setdefault(part, {})
+            if not isinstance(place, dict):
+                raise ConfigError(f"{name} names a section, but a variable sets it as a value")
+        place[parts[-1]] = value
+    return found
+
+
+# Names that start like ours but are not settings.
+_RESERVED = {"BOOKRAG_CONFIG", "BOOKRAG_LIBRARY", "BOOKRAG_TEST_DATA"}
+
+
+def _merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:
+    for key, value in other.items():
+        if isinstance(value, Mapping) and isinstance(into.get(key), dict):
+            _merge(into[key], value)
+        else:
+            into[key] = value
+
+
+def _known_keys() -> list[str]:
+    keys: list[str] = []
+    for name, info in Settings.model_fields.items():
+        section = info.annotation
+        if isinstance(section, type) and issubclass(section, BaseModel):
+            keys += [f"{name}.{k}" for k in section.model_fields]
+        else:
+            keys.append(name)
+    return keys
+
+
+def _explain(error: ValidationError) -> ConfigError:
+    """The first problem, in our words; the nearest known key for a misspelt one."""
+    first = error.errors(include_url=False)[0]
+    key = ".".join(str(p) for p in first["loc"])
+    if first["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(key, _known_keys(), n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(_known_keys())}"
+        return ConfigError(f"unknown setting {key!r}", hint)
+    return ConfigError(f"setting {key!r}: {first['msg']}")

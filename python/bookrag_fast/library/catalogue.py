@@ -1,0 +1,183 @@
+"""The shelf's catalogue: which books there are and which folder holds each. SQLite in WAL mode.
+
+A book exists from the moment its row is committed; folders without a row are leftovers. Each
+call opens its own short transaction, so that threads and processes can share a shelf.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bookrag_fast.errors import LibraryError, NewerIndexError, ShelfBusyError
+from bookrag_fast.library.types import Book
+
+__all__ = ["Catalogue"]
+
+_SCHEMA_VERSION = 1
+_BUSY_TIMEOUT_S = 10.0
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS books (
+    id TEXT PRIMARY KEY,
+    folder TEXT NOT NULL UNIQUE,
+    sha256 TEXT NOT NULL,
+    name TEXT NOT NULL,
+    title TEXT NOT NULL,
+    created TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    summary TEXT NOT NULL  -- JSON: the rest of `Book`
+);
+CREATE INDEX IF NOT EXISTS books_sha256 ON books (sha256);
+"""
+
+
+class Catalogue:
+    """Rows of books. Every method may raise ShelfBusyError or LibraryError."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._local = threading.local()
+        self._open: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+        with self._transaction() as db:
+            found = db.execute("PRAGMA user_version").fetchone()[0]
+            if found > _SCHEMA_VERSION:
+                raise NewerIndexError(
+                    f"{path} has catalogue version {found}; this version reads up to "
+                    f"{_SCHEMA_VERSION}",
+                    "upgrade with `pip install -U bookrag_fast`",
+                )
+        if found == _SCHEMA_VERSION:
+            return
+        with self._transaction(write=True) as db:
+            for statement in _SCHEMA.split(";"):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+
+    def books(self) -> list[Book]:
+        """All books, oldest first."""
+        with self._transaction() as db:
+            rows = db.execute("SELECT summary FROM books ORDER BY created, id").fetchall()
+        return [_book(row[0]) for row in rows]
+
+    def folders(self) -> dict[str, str]:
+        """Book id → folder name."""
+        with self._transaction() as db:
+            return dict(db.execute("SELECT id, folder FROM books").fetchall())
+
+    def find(self, ref: str) -> list[Book]:
+        """Books whose id is or starts with ``ref``, or whose title or file name is ``ref``; an
+        exact id alone if there is one."""
+        with self._transaction() as db:
+            exact = db.execute("SELECT summary FROM books WHERE id = ?", (ref,)).fetchall()
+            if exact:
+                return [_book(exact[0][0])]
+            rows = db.execute(
+                "SELECT summary FROM books WHERE title = ?1 OR name = ?1"
+                " OR (length(?1) >= 4 AND substr(id, 1, length(?1)) = ?1) ORDER BY created, id",
+                (ref,),
+            ).fetchall()
+        return [_book(row[0]) for row in rows]
+
+    def by_sha256(self, sha256: str) -> tuple[Book, str] | None:
+        """The book made from this content and the fingerprint of its embedding model."""
+        with self._transaction() as db:
+            row = db.execute(
+                "SELECT summary, fingerprint FROM books WHERE sha256 = ?", (sha256,)
+            ).fetchone()
+        return None if row is None else (_book(row[0]), str(row[1]))
+
+    def put(self, book: Book, folder: str, fingerprint: str) -> str | None:
+        """Publish a book, in place of an earlier version of it, whose folder is returned."""
+        with self._transaction(write=True) as db:
+            old = db.execute("SELECT folder FROM books WHERE id = ?", (book.id,)).fetchone()
+            db.execute(
+                "INSERT OR REPLACE INTO books"
+                " (id, folder, sha256, name, title, created, fingerprint, summary)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    book.id,
+                    folder,
+                    book.sha256,
+                    book.name,
+                    book.title,
+                    book.created,
+                    fingerprint,
+                    json.dumps(book.to_json(), ensure_ascii=False),
+                ),
+            )
+        return None if old is None else str(old[0])
+
+    def delete(self, book_id: str) -> str | None:
+        """Take a book out; its folder, or None if it was not there (any more)."""
+        with self._transaction(write=True) as db:
+            row = db.execute("SELECT folder FROM books WHERE id = ?", (book_id,)).fetchone()
+            db.execute("DELETE FROM books WHERE id = ?", (book_id,))
+        return None if row is None else str(row[0])
+
+    def check(self) -> str:
+        """SQLite's own verdict on the file: "ok" or what is wrong."""
+        with self._transaction() as db:
+            return str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+
+    def close(self) -> None:
+        with self._guard:
+            connections, self._open = self._open, []
+        for connection in connections:
+            connection.close()
+        self._local = threading.local()
+
+    @contextmanager
+    def _transaction(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
+        try:
+            connection = self._connection()
+            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error) or "busy" in str(error):
+                raise ShelfBusyError(
+                    f"{self._path} stayed locked by another process for {_BUSY_TIMEOUT_S:.0f} s",
+                    "try again when it has finished",
+                ) from error
+            raise self._broken(error) from error
+        except sqlite3.DatabaseError as error:
+            raise self._broken(error) from error
+
+    def _broken(self, error: sqlite3.Error) -> LibraryError:
+        return LibraryError(
+            f"the catalogue {self._path} cannot be used: {error}",
+            "check the folder's permissions and free space; if the file is damaged, move it away "
+            "and index the books again",
+        )
+
+    def _connection(self) -> sqlite3.Connection:
+        """One connection a thread: SQLite connections are not to be shared between transactions."""
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = sqlite3.connect(
+                self._path,
+                timeout=_BUSY_TIMEOUT_S,
+                isolation_level=None,
+                check_same_thread=False,  # closed by whichever thread closes the library
+            )
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")  # a published book survives a power cut
+            with self._guard:
+                self._open.append(connection)
+            self._local.connection = connection
+        return connection
+
+
+def _book(summary: str) -> Book:
+    fields = json.loads(summary)
+    fields["warnings"] = tuple(fields.get("warnings", ()))
+    return Book(**fields)

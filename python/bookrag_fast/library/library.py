@@ -1,0 +1,561 @@
+"""The Library: a shelf of books to add to, search, ask and remove from.
+
+Every operation is async at heart (`aadd`, `asearch`, …); the sync methods run the same coroutine
+on a loop of the library's own, so they also work inside a running event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from bookrag_fast.config import Settings, load_settings
+from bookrag_fast.document import read_document
+from bookrag_fast.errors import (
+    BookragError,
+    CorruptIndexError,
+    DocumentError,
+    EmptyDocumentError,
+    IndexStoreError,
+    LibraryError,
+    ModelMismatchError,
+    TooLargeError,
+    UnknownBookError,
+)
+from bookrag_fast.index.book_index import BookIndex
+from bookrag_fast.index.build import build_index
+from bookrag_fast.index.store import load_book, remove_leftovers, save_book
+from bookrag_fast.library import views
+from bookrag_fast.library.catalogue import Catalogue
+from bookrag_fast.library.progress import ProgressReporter
+from bookrag_fast.library.runner import LoopRunner
+from bookrag_fast.library.types import AnswerEvent, Book, Problem, ProgressCallback, TreeNode
+from bookrag_fast.models import create_embedder
+from bookrag_fast.models.protocols import Embedder
+from bookrag_fast.query.executor import Executor
+from bookrag_fast.query.plan import Answer, Evidence, QueryPlan, SearchResult
+
+__all__ = ["Library"]
+
+T = TypeVar("T")
+
+_BOOK_ID_CHARS = 12  # of the content's sha256: 48 bits keep a shelf of a million books apart
+ASK_BUDGET = 4000  # evidence tokens that an answer may draw on
+
+
+class Library:
+    """Books on one shelf (a folder). Safe to share between threads, tasks and processes.
+
+    Use `Library.open`; close it, or use it as a context manager, to release its files.
+    """
+
+    def __init__(self, folder: Path, embedder: Embedder, settings: Settings) -> None:
+        self._folder = folder
+        self._embedder = embedder
+        self._settings = settings
+        self._books_folder = folder / "books"
+        try:
+            self._books_folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LibraryError(
+                f"cannot use {folder} as a library: {error.strerror}",
+                "choose another folder with --library",
+            ) from error
+        self._catalogue = Catalogue(folder / "catalogue.sqlite")
+        remove_leftovers(self._books_folder)
+        self._executor = Executor(embedder, settings.retrieval)
+        self._runner = LoopRunner()
+        self._opened: OrderedDict[str, BookIndex] = OrderedDict()  # by folder name
+        self._guard = threading.Lock()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path = "shelf",
+        *,
+        embedder: Embedder | None = None,
+        settings: Settings | None = None,
+    ) -> Library:
+        """Open a shelf; an absent one is created.
+
+        Args:
+            path: the shelf's folder.
+            embedder: instead of the one that the settings name.
+            settings: instead of those from the environment and ``bookrag.toml``.
+
+        Raises:
+            LibraryError: the folder cannot be used. ConfigError: the settings are wrong.
+        """
+        chosen = settings if settings is not None else load_settings()
+        model = embedder if embedder is not None else create_embedder(chosen.embedder)
+        return cls(Path(path), model, chosen)
+
+    def close(self) -> None:
+        """Release files and threads. The library cannot be used afterwards."""
+        self._runner.close()
+        self._catalogue.close()
+        with self._guard:
+            self._opened.clear()
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def folder(self) -> Path:
+        return self._folder
+
+    @property
+    def embedder(self) -> Embedder:
+        return self._embedder
+
+    # --- adding and removing ----------------------------------------------------------------
+
+    def add(
+        self,
+        path: str | Path,
+        *,
+        password: str | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> Book:
+        """Index a file and put it on the shelf; a file of the same content that is already there
+        is returned as it is.
+
+        The book appears complete or not at all: an error, a kill or a full disk leaves the shelf
+        as it was.
+
+        Args:
+            password: of an encrypted PDF.
+            progress: called from a worker thread with each step.
+
+        Raises:
+            DocumentError: one of its kinds says what is wrong with the file.
+            TooLargeError: larger than the settings allow.
+            IndexStoreError, LibraryError: the shelf cannot be written.
+        """
+        return self._runner.run(self.aadd(path, password=password, progress=progress))
+
+    async def aadd(
+        self,
+        path: str | Path,
+        *,
+        password: str | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> Book:
+        """`add`, awaited. Cancelling it stops the work at the next page or stage."""
+        reporter = ProgressReporter(progress)
+        try:
+            return await asyncio.to_thread(self._add, Path(path), password, reporter)
+        except asyncio.CancelledError:
+            reporter.cancel()
+            raise
+
+    def remove(self, ref: str) -> Book:
+        """Take a book off the shelf. Questions that are reading it finish undisturbed."""
+        return self._runner.run(self.aremove(ref))
+
+    async def aremove(self, ref: str) -> Book:
+        """`remove`, awaited."""
+        return await asyncio.to_thread(self._remove, ref)
+
+    # --- looking up -------------------------------------------------------------------------
+
+    def books(self) -> list[Book]:
+        """Every book on the shelf, oldest first."""
+        return self._catalogue.books()
+
+    def book(self, ref: str | Path) -> Book:
+        """A book by id, unambiguous beginning of one (4 characters or more), title, file name, or
+        path of a file whose content is on the shelf.
+
+        Raises:
+            UnknownBookError: there is none, or more than one.
+        """
+        found = self._catalogue.find(str(ref))
+        if len(found) == 1:
+            return found[0]
+        if len(found) > 1:
+            raise UnknownBookError(
+                f"{str(ref)!r} names {len(found)} books",
+                "use an id: " + ", ".join(f"{b.id} ({b.title})" for b in found[:5]),
+            )
+        book = self.find_file(ref)
+        if book is None:
+            raise UnknownBookError(
+                f"no book {str(ref)!r} is on the shelf {self._folder}",
+                "`bookrag list` shows the books, `bookrag index FILE` adds one",
+            )
+        return book
+
+    def find_file(self, path: str | Path) -> Book | None:
+        """The book made from this very content, if it is on the shelf; None also for a path that
+        is no readable file."""
+        try:
+            if not Path(path).is_file():
+                return None
+            known = self._catalogue.by_sha256(_sha256(Path(path)))
+        except (OSError, ValueError):  # ValueError: a NUL in the path
+            return None
+        return None if known is None else known[0]
+
+    def tree(self, ref: str) -> TreeNode:
+        """The section tree T of a book, as nested nodes from the root."""
+        return views.tree(self._index_of(ref))
+
+    def node(self, ref: str, node_id: int) -> dict[str, Any]:
+        """One node with its text, places, section path and entities; UnknownNodeError."""
+        return views.node(self._index_of(ref), node_id)
+
+    def graph(self, ref: str, *, limit: int = 50) -> dict[str, Any]:
+        """The best-connected entities of G, the relations among them, and the merges made."""
+        return views.graph(self._index_of(ref), limit)
+
+    def stats(self, ref: str) -> dict[str, Any]:
+        """Counts and measures of a book's T, G and M."""
+        return views.stats(self._index_of(ref))
+
+    def index(self, ref: str) -> BookIndex:
+        """The opened BookIndex itself, for direct use with `bookrag_fast.core`."""
+        return self._index_of(ref)
+
+    # --- questions --------------------------------------------------------------------------
+
+    def search(
+        self,
+        question: str,
+        *,
+        books: Sequence[str] | None = None,
+        budget_tokens: int | None = None,
+    ) -> list[Evidence]:
+        """Evidence for a question, best first.
+
+        Args:
+            books: ids (or titles, files); None asks every book.
+            budget_tokens: of all evidence texts together; a CJK character is one token, other
+                text characters / 4. None takes the settings' (2,000).
+
+        Raises:
+            QueryError: empty question, budget out of range. UnknownBookError.
+            ModelMismatchError: a book was made with another embedding model.
+        """
+        return self._runner.run(self.asearch(question, books=books, budget_tokens=budget_tokens))
+
+    async def asearch(
+        self,
+        question: str,
+        *,
+        books: Sequence[str] | None = None,
+        budget_tokens: int | None = None,
+    ) -> list[Evidence]:
+        """`search`, awaited."""
+        result = await self.asearch_result(question, books=books, budget_tokens=budget_tokens)
+        return list(result.evidence)
+
+    def search_result(
+        self,
+        question: str,
+        *,
+        books: Sequence[str] | None = None,
+        budget_tokens: int | None = None,
+    ) -> SearchResult:
+        """`search` with the plan and the trace."""
+        return self._runner.run(
+            self.asearch_result(question, books=books, budget_tokens=budget_tokens)
+        )
+
+    async def asearch_result(
+        self,
+        question: str,
+        *,
+        books: Sequence[str] | None = None,
+        budget_tokens: int | None = None,
+    ) -> SearchResult:
+        """`search_result`, awaited."""
+        budget = self._settings.retrieval.budget_tokens if budget_tokens is None else budget_tokens
+        return await asyncio.to_thread(
+            lambda: self._executor.search(self._chosen(books), question, budget)
+        )
+
+    def ask(
+        self,
+        question: str,
+        *,
+        books: Sequence[str] | None = None,
+        budget_tokens: int = ASK_BUDGET,
+    ) -> Answer:
+        """Answer a question with citations, plan, trace and usage; errors as for `search`."""
+        return self._runner.run(self.aask(question, books=books, budget_tokens=budget_tokens))
+
+    async def aask(
+        self,
+        question: str,
+        *,
+        books: Sequence[str] | None = None,
+        budget_tokens: int = ASK_BUDGET,
+    ) -> Answer:
+        """`ask`, awaited."""
+        return await asyncio.to_thread(
+            lambda: self._executor.ask(self._chosen(books), question, budget_tokens)
+        )
+
+    async def aask_stream(
+        self,
+        question: str,
+        *,
+        books: Sequence[str] | None = None,
+        budget_tokens: int = ASK_BUDGET,
+    ) -> AsyncIterator[AnswerEvent]:
+        """`aask` step by step: the plan, the evidence, the answer's text in pieces, the answer."""
+        loop = asyncio.get_running_loop()
+        events: asyncio.Queue[AnswerEvent] = asyncio.Queue()
+
+        def say(event: AnswerEvent) -> None:
+            loop.call_soon_threadsafe(events.put_nowait, event)
+
+        def on_plan(plan: QueryPlan) -> None:
+            say(AnswerEvent("plan", plan=plan))
+
+        def on_evidence(evidence: Sequence[Evidence]) -> None:
+            say(AnswerEvent("evidence", evidence=tuple(evidence)))
+
+        work = asyncio.create_task(
+            asyncio.to_thread(
+                lambda: self._executor.ask(
+                    self._chosen(books),
+                    question,
+                    budget_tokens,
+                    on_plan=on_plan,
+                    on_evidence=on_evidence,
+                )
+            )
+        )
+        try:
+            while not work.done() or not events.empty():
+                coming = asyncio.create_task(events.get())
+                await asyncio.wait({coming, work}, return_when=asyncio.FIRST_COMPLETED)
+                if coming.done():
+                    yield coming.result()
+                else:
+                    coming.cancel()
+                    # What the worker said just before it ended arrives with the next loop turn.
+                    await asyncio.sleep(0)
+            answer = await work
+        finally:
+            work.cancel()
+        for piece in _pieces(answer.text):
+            yield AnswerEvent("text", text=piece)
+        yield AnswerEvent("answer", answer=answer)
+
+    # --- health -----------------------------------------------------------------------------
+
+    def check(self) -> list[Problem]:
+        """What is wrong with the shelf, each with what mends it; empty when all is well."""
+        problems: list[Problem] = []
+        verdict = self._catalogue.check()
+        if verdict != "ok":
+            problems.append(
+                Problem("error", str(self._folder / "catalogue.sqlite"), verdict,
+                        "move the file away and index the books again")
+            )  # fmt: skip
+        folders = self._catalogue.folders()
+        names = {b.id: b for b in self.books()}
+        for book_id, folder in folders.items():
+            try:
+                index = load_book(self._books_folder / folder)
+            except BookragError as error:
+                title = names[book_id].title if book_id in names else book_id
+                problems.append(
+                    Problem("error", title, error.message,
+                            error.hint or f"bookrag rm {book_id}, then index the file again")
+                )  # fmt: skip
+                continue
+            if index.meta.embedder.fingerprint != self._embedder.info.fingerprint:
+                problems.append(
+                    Problem(
+                        "warning",
+                        index.meta.title,
+                        f"indexed with {index.meta.embedder.name}, not with "
+                        f"{self._embedder.info.name}, which is configured",
+                        f"index {index.meta.name} again, or set embedder to the former",
+                    )
+                )
+        known = set(folders.values())
+        return problems + [
+            Problem("warning", str(entry), "belongs to no book (a leftover)", f"rm -r {entry}")
+            for entry in sorted(self._books_folder.iterdir())
+            if entry.name not in known and not entry.name.startswith(".")
+        ]
+
+    # --- the work itself, on worker threads ---------------------------------------------------
+
+    def _add(self, path: Path, password: str | None, reporter: ProgressReporter) -> Book:
+        sha256 = self._fingerprint_file(path)
+        known = self._catalogue.by_sha256(sha256)
+        info = self._embedder.info
+        if known is not None and known[1] == info.fingerprint and self._intact(known[0].id):
+            return known[0]
+        document = read_document(path, password=password, progress=reporter.pages)
+        book_id = document.sha256[:_BOOK_ID_CHARS]
+        index = build_index(
+            document,
+            self._embedder,
+            self._settings,
+            book_id=book_id,
+            on_stage=reporter.stage,
+        )
+        reporter.stage("save", 0, None, "files")
+        folder = f"{book_id}-{uuid.uuid4().hex[:8]}"
+        save_book(index, self._books_folder / folder)
+        book = _book_of(index)
+        try:
+            reporter.check()  # the last chance to be cancelled
+            replaced = self._catalogue.put(book, folder, info.fingerprint)
+        except BaseException:
+            shutil.rmtree(self._books_folder / folder, ignore_errors=True)
+            raise
+        if replaced is not None:
+            self._drop_folder(replaced)
+        reporter.stage("done", len(index.entities), len(index.entities), "entities")
+        return book
+
+    def _fingerprint_file(self, path: Path) -> str:
+        try:
+            size = path.stat().st_size
+            if path.is_dir():
+                raise DocumentError(f"{path} is a folder", "name the files in it")
+            limit = self._settings.max_file_mb << 20
+            if size > limit:
+                raise TooLargeError(
+                    f"{path} has {size} bytes, more than {self._settings.max_file_mb} MiB",
+                    "raise max_file_mb in the configuration to read it all the same",
+                )
+            if size == 0:
+                raise EmptyDocumentError(f"{path} is empty", "copy the file again")
+            return _sha256(path)
+        except (OSError, ValueError) as error:
+            if isinstance(error, BookragError):
+                raise
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise DocumentError(f"cannot read {path}: {why}", "check the path") from error
+
+    def _intact(self, book_id: str) -> bool:
+        try:
+            self._load(book_id)
+        except IndexStoreError:
+            return False  # damaged: index it anew
+        return True
+
+    def _remove(self, ref: str) -> Book:
+        book = self.book(ref)
+        folder = self._catalogue.delete(book.id)
+        if folder is None:
+            raise UnknownBookError(f"book {book.id} was removed by someone else")
+        self._drop_folder(folder)
+        return book
+
+    def _drop_folder(self, folder: str) -> None:
+        with self._guard:
+            self._opened.pop(folder, None)
+        # Mapped files stay readable for whoever has them open.
+        shutil.rmtree(self._books_folder / folder, ignore_errors=True)
+
+    def _chosen(self, books: Sequence[str] | None) -> list[BookIndex]:
+        if isinstance(books, str):
+            books = [books]
+        ids = [b.id for b in self.books()] if books is None else [self.book(b).id for b in books]
+        if not ids:
+            raise UnknownBookError(
+                f"the shelf {self._folder} has no book" if books is None else "no book was named",
+                "add one with `bookrag index FILE`",
+            )
+        indexes = [self._load(book_id) for book_id in dict.fromkeys(ids)]
+        for index in indexes:
+            self._check_model(index)
+        return indexes
+
+    def _check_model(self, index: BookIndex) -> None:
+        made, used = index.meta.embedder, self._embedder.info
+        if (made.fingerprint, made.dimension) == (used.fingerprint, used.dimension):
+            return
+        raise ModelMismatchError(
+            f"{index.meta.title!r} was indexed with {made.name} ({made.dimension} dimensions); "
+            f"the embedder in use is {used.name} ({used.dimension})",
+            f"index {index.meta.name} again to convert it, or set the embedder to {made.name}",
+        )
+
+    def _index_of(self, ref: str) -> BookIndex:
+        return self._load(self.book(ref).id)
+
+    def _load(self, book_id: str) -> BookIndex:
+        """The opened index, from the cache of the most recently used ones."""
+        for _ in range(3):
+            folder = self._catalogue.folders().get(book_id)
+            if folder is None:
+                raise UnknownBookError(
+                    f"book {book_id} was removed meanwhile", "`bookrag list` shows the books"
+                )
+            with self._guard:
+                if folder in self._opened:
+                    self._opened.move_to_end(folder)
+                    return self._opened[folder]
+            try:
+                index = load_book(self._books_folder / folder)
+            except CorruptIndexError:
+                if self._catalogue.folders().get(book_id) != folder:
+                    continue  # replaced or removed while it was being read
+                raise
+            with self._guard:
+                index = self._opened.setdefault(folder, index)
+                self._opened.move_to_end(folder)
+                while len(self._opened) > self._settings.open_books:
+                    self._opened.popitem(last=False)
+            return index
+        raise LibraryError(f"book {book_id} keeps changing while it is opened", "try again")
+
+
+def _book_of(index: BookIndex) -> Book:
+    meta = index.meta
+    return Book(
+        id=meta.book_id,
+        title=meta.title,
+        name=meta.name,
+        pages=len(index.pages),
+        nodes=len(index.nodes),
+        entities=len(index.entities),
+        relations=len(index.relations),
+        sha256=meta.sha256,
+        embedder=meta.embedder.name,
+        created=meta.created,
+        toc_source=meta.toc_source,
+        warnings=meta.warnings,
+    )
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as data:
+        while chunk := data.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _pieces(text: str) -> list[str]:
+    """An answer's text in sentences, whose concatenation is the text."""
+    import re
+
+    return re.findall(r".+?(?:[.!?。！？]\s+|\n|$)", text, flags=re.S)

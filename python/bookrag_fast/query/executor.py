@@ -1,0 +1,293 @@
+"""Runs a plan over one or more opened books. CPU-bound; async callers use a worker thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from bookrag_fast.config import RetrievalSettings
+from bookrag_fast.errors import BudgetError, InvalidArgumentError
+from bookrag_fast.index.book_index import BookIndex, count_tokens
+from bookrag_fast.index.model import NodeKind
+from bookrag_fast.models.protocols import Embedder
+from bookrag_fast.query import selectors, synthesizers
+from bookrag_fast.query.plan import (
+    Answer,
+    Category,
+    Citation,
+    Evidence,
+    FilterType,
+    Operation,
+    QueryPlan,
+    SearchResult,
+    Trace,
+    Usage,
+)
+from bookrag_fast.query.planner import plan_question, single_hop
+from bookrag_fast.query.question import Question, prepare
+from bookrag_fast.query.retrieve import Ranked, Tracer, retrieve
+
+__all__ = ["Executor"]
+
+_MOST_EVIDENCE = 10_000  # nodes handed out for one question, whatever the budget
+_LARGEST_BUDGET = 1_000_000
+
+
+class Executor:
+    """Plans and runs questions. Holds no book; safe to share between threads."""
+
+    def __init__(self, embedder: Embedder, settings: RetrievalSettings) -> None:
+        self._embedder = embedder
+        self._settings = settings
+
+    def search(self, books: Sequence[BookIndex], question: str, budget: int) -> SearchResult:
+        """Evidence for a question, best first, within a token budget.
+
+        Raises:
+            QueryError: the question is empty or too long.
+            BudgetError: the budget is not between 1 and 1,000,000 tokens.
+        """
+        tracer = Tracer()
+        _, plan, evidence = self._collect(books, question, budget, tracer)
+        return SearchResult(tuple(evidence), plan, Trace(tuple(tracer.operators)))
+
+    def ask(
+        self,
+        books: Sequence[BookIndex],
+        question: str,
+        budget: int,
+        *,
+        on_plan: Callable[[QueryPlan], None] = lambda plan: None,
+        on_evidence: Callable[[Sequence[Evidence]], None] = lambda evidence: None,
+    ) -> Answer:
+        """Answer a question with citations; same errors as `search`. The callbacks are told of
+        the plan and the evidence as soon as they are there."""
+        tracer = Tracer()
+        prepared, plan, evidence = self._collect(books, question, budget, tracer, on_plan=on_plan)
+        on_evidence(evidence)
+        by_id = {b.meta.book_id: b for b in books}
+        if plan.category is Category.GLOBAL:
+            text, citations, enough = self._aggregate(books, plan, evidence, budget, tracer)
+        else:
+            with tracer.operator("Map") as note:
+                passages = synthesizers.map_evidence(evidence, prepared, by_id, self._embedder)
+                note["passages"] = len(passages)
+            with tracer.operator("Reduce") as note:
+                text, citations, enough = synthesizers.reduce_extract(
+                    passages, prepared, by_id, budget
+                )
+                note["quoted"] = len(citations)
+        usage = Usage(evidence_tokens=sum(e.tokens for e in evidence))
+        trace = Trace(tuple(tracer.operators))
+        return Answer(text, tuple(citations), plan, trace, usage, enough)
+
+    # --- evidence ---------------------------------------------------------------------------
+
+    def _collect(
+        self,
+        books: Sequence[BookIndex],
+        text: str,
+        budget: int,
+        tracer: Tracer,
+        *,
+        on_plan: Callable[[QueryPlan], None] = lambda plan: None,
+    ) -> tuple[Question, QueryPlan, list[Evidence]]:
+        if not 1 <= budget <= _LARGEST_BUDGET:
+            raise BudgetError(
+                f"a budget of {budget} tokens is out of range",
+                f"choose between 1 and {_LARGEST_BUDGET}",
+            )
+        question = prepare(text, self._embedder)
+        with tracer.operator("Decompose") as note:
+            plan = plan_question(question.text)
+            note["category"], note["reason"] = plan.category.value, plan.reason
+        if plan.category is Category.GLOBAL:
+            found = self._filtered(books, plan, tracer)
+            if found is not None:
+                on_plan(plan)
+                return question, plan, found
+            # No book has the part that the question names: then it is an ordinary question.
+            plan = single_hop(plan.question, "nothing matches the structural filter")
+        on_plan(plan)
+        plans = [plan] if plan.category is Category.SINGLE_HOP else list(plan.sub_plans)
+        rankings = []
+        for sub in plans:
+            asked = question if sub is plan else prepare(sub.question, self._embedder)
+            rankings.append(self._rank(books, asked, sub, tracer))
+        if len(rankings) > 1:  # the whole question too: one place may compare the two
+            rankings.append(self._rank(books, question, plan, tracer))
+        return question, plan, _within_budget(_interleave(rankings), budget)
+
+    def _rank(
+        self, books: Sequence[BookIndex], question: Question, plan: QueryPlan, tracer: Tracer
+    ) -> list[tuple[Ranked, int]]:
+        """(ranking, position) over all books, best first."""
+        ranked = [
+            retrieve(book, question, plan, self._embedder, self._settings, tracer) for book in books
+        ]
+        if len(ranked) == 1:
+            return [(ranked[0], i) for i in range(min(_MOST_EVIDENCE, len(ranked[0].nodes)))]
+        # Each book's own order holds within it; between books relevance decides.
+        merged = [
+            (float(r.order[i]), b, i, r)
+            for b, r in enumerate(ranked)
+            for i in range(min(_MOST_EVIDENCE, len(r.nodes)))
+        ]
+        merged.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
+        return [(r, i) for _, _, i, r in merged[:_MOST_EVIDENCE]]
+
+    # --- global -----------------------------------------------------------------------------
+
+    def _filtered(
+        self, books: Sequence[BookIndex], plan: QueryPlan, tracer: Tracer
+    ) -> list[Evidence] | None:
+        """What the plan's structural filters select, in document order; None if a book part that
+        the question names is in no book."""
+        found: list[Evidence] = []
+        met = False
+        for book in books:
+            nodes = self._select(book, plan, tracer)
+            if nodes is None:
+                continue
+            met = True
+            found += [evidence_of(book, node, {}) for node in nodes]
+        return found[:_MOST_EVIDENCE] if met else None
+
+    def _select(self, book: BookIndex, plan: QueryPlan, tracer: Tracer) -> list[int] | None:
+        nodes: npt.NDArray[np.int32] | None = None
+        for step in plan.steps:
+            if step.operator in ("Map", "Reduce"):
+                break
+            with tracer.operator(step.operator) as note:
+                note.update(step.params)
+                if step.operator == "Filter_Range":
+                    try:
+                        nodes = selectors.filter_range(book, step.params["pages"], nodes)
+                    except InvalidArgumentError:
+                        return None
+                elif step.operator == "Filter_Modal":
+                    nodes = selectors.filter_modal(book, step.params["kind"], nodes)
+                else:
+                    value = step.params["section"]
+                    heads = selectors.find_sections(book, value, depth=step.params.get("depth"))
+                    if value is None:
+                        nodes = heads if nodes is None else np.intersect1d(nodes, heads)
+                    elif not len(heads):
+                        return None
+                    else:
+                        inside = book.tree.subtree_union(heads)
+                        inside = np.setdiff1d(inside, heads)  # the part itself is not in it
+                        nodes = inside if nodes is None else np.intersect1d(nodes, inside)
+                note["nodes"] = 0 if nodes is None else len(nodes)
+        if nodes is None:  # counting pages, or summarising without a named part
+            return [] if plan.operation is Operation.COUNT else None
+        if plan.operation in (Operation.SUMMARIZE, Operation.ANALYZE):
+            nodes = np.intersect1d(nodes, book.content_nodes)
+        return [int(n) for n in nodes]
+
+    def _aggregate(
+        self,
+        books: Sequence[BookIndex],
+        plan: QueryPlan,
+        evidence: list[Evidence],
+        budget: int,
+        tracer: Tracer,
+    ) -> tuple[str, list[Citation], bool]:
+        thing = plan.filters[-1]
+        with tracer.operator("Reduce") as note:
+            note["operation"] = plan.operation.value if plan.operation else None
+            if plan.operation is Operation.SUMMARIZE:
+                text, citations = synthesizers.summarize(evidence, self._embedder, budget)
+                return text, citations, bool(citations)
+            citations = [synthesizers.cite(e, e.text.splitlines()[0]) for e in evidence if e.text]
+            if plan.operation is Operation.LIST:
+                return synthesizers.reduce_list(evidence), citations, bool(evidence)
+            if thing.type is not FilterType.PAGE:
+                count = len(evidence)
+            elif len(plan.filters) == 1:  # of the whole book
+                count = sum(len(book.pages) for book in books)
+            else:
+                count = len({(e.book, page) for e in evidence for page in e.pages})
+            return synthesizers.reduce_count(thing.type.value, count, _depth(plan)), citations, True
+
+
+def _depth(plan: QueryPlan) -> int | None:
+    for step in plan.steps:
+        if "depth" in step.params:
+            depth = step.params["depth"]
+            return None if depth is None else int(depth)
+    return None
+
+
+def evidence_of(index: BookIndex, node_id: int, scores: dict[str, float]) -> Evidence:
+    """A tree node as evidence, with everything needed to cite it."""
+    node = index.nodes[node_id]
+    text = index.evidence_text(node_id)
+    pages = tuple(dict.fromkeys(r.page for r in node.regions)) or (
+        (node.page_first,) if node.page_first else ()
+    )
+    path = index.section_path(node_id)
+    return Evidence(
+        book=index.meta.book_id,
+        node_id=node_id,
+        kind=node.kind.label,
+        text=text,
+        pages=pages,
+        labels=tuple(index.label(p) for p in pages),
+        boxes=node.regions,
+        section=path[:-1] if node.kind is NodeKind.SECTION else path,
+        scores=scores,
+        tokens=count_tokens(text),
+    )
+
+
+def _interleave(rankings: list[list[tuple[Ranked, int]]]) -> list[tuple[Ranked, int]]:
+    """Rankings of several questions, taken in turn, each node once."""
+    if len(rankings) == 1:
+        return rankings[0]
+    merged: dict[tuple[str, int], tuple[Ranked, int]] = {}
+    for place in range(max(map(len, rankings), default=0)):
+        for ranking in rankings:
+            if place < len(ranking):
+                ranked, i = ranking[place]
+                key = (ranked.index.meta.book_id, int(ranked.nodes[i]))
+                merged.setdefault(key, (ranked, i))
+    return list(merged.values())
+
+
+def _within_budget(ranked: list[tuple[Ranked, int]], budget: int) -> list[Evidence]:
+    """Evidence until the budget is spent. A node that no longer fits is passed over for smaller
+    ones behind it; the very first one is cut to fit, so that no budget returns nothing."""
+    chosen: list[Evidence] = []
+    left = budget
+    for ranking, i in ranked:
+        node = int(ranking.nodes[i])
+        tokens = int(ranking.index.node_tokens[node])
+        if tokens > left and chosen:
+            if left < budget * 0.05:
+                break
+            continue
+        scores = {name: float(values[i]) for name, values in ranking.scores.items()}
+        item = evidence_of(ranking.index, node, scores)
+        if item.tokens > left:
+            item = _cut(item, left)
+        chosen.append(item)
+        left -= item.tokens
+        if left <= 0:
+            break
+    return chosen
+
+
+def _cut(item: Evidence, tokens: int) -> Evidence:
+    low, high = 0, len(item.text)
+    while low < high:  # the longest beginning that costs no more
+        middle = (low + high + 1) // 2
+        if count_tokens(item.text[:middle]) <= tokens:
+            low = middle
+        else:
+            high = middle - 1
+    text = item.text[:low].rstrip()
+    return replace(item, text=text, tokens=count_tokens(text))

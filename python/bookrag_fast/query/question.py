@@ -1,0 +1,47 @@
+"""A question, prepared once: its terms and its vector."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from bookrag_fast.errors import QueryError
+from bookrag_fast.index.lexicon import STOP_WORDS, tokenize
+from bookrag_fast.models.protocols import Embedder
+
+__all__ = ["MAX_QUESTION_CHARS", "Question", "prepare"]
+
+MAX_QUESTION_CHARS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """``terms`` are the distinct content terms in order; ``vector`` is float32[d], of length 1
+    (or 0 when the model knows no token of the text)."""
+
+    text: str
+    terms: tuple[str, ...]
+    vector: npt.NDArray[np.float32]
+
+
+def prepare(text: str, embedder: Embedder) -> Question:
+    """Check and embed a question.
+
+    Raises:
+        QueryError: empty, or longer than MAX_QUESTION_CHARS.
+    """
+    # A lone surrogate (an undecodable byte of a command line) would break tokenizers and JSON.
+    clean = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8")).strip()
+    if not clean:
+        raise QueryError("the question is empty", 'ask something, e.g. "What is …?"')
+    if len(clean) > MAX_QUESTION_CHARS:
+        raise QueryError(
+            f"the question has {len(clean)} characters; at most {MAX_QUESTION_CHARS} are read",
+            "ask for less at once",
+        )
+    terms = list(dict.fromkeys(tokenize(clean)))
+    content = tuple(t for t in terms if t not in STOP_WORDS) or tuple(terms)
+    return Question(clean, content, embedder.embed([clean], query=True)[0])

@@ -1,0 +1,55 @@
+"""Page ranges: "3", "3-10", "3,5,8-", and the printed labels "iv" or "A-3"."""
+
+from __future__ import annotations
+
+import re
+
+from bookrag_fast.errors import InvalidArgumentError
+from bookrag_fast.index.book_index import BookIndex
+
+__all__ = ["pages_of", "parse_pages"]
+
+_PART = re.compile(r"(\d*)\s*[-–—~〜]\s*(\d*)|(\d+)")
+
+
+def parse_pages(text: str, last: int) -> list[int]:
+    """Physical pages of a range, ascending, each once, none beyond ``last``.
+
+    Open ends reach to the first or last page: "8-" and "-3".
+
+    Raises:
+        InvalidArgumentError: not a range ("3-x"), a page 0, or an end before its beginning. It
+            is never silently ignored.
+    """
+    pages: set[int] = set()
+    for part in text.split(","):
+        match = _PART.fullmatch(part.strip())
+        if match is None or match.group(0).strip() in ("-", "–", "—", "~", "〜"):
+            raise InvalidArgumentError(
+                f"{part.strip()!r} in {text!r} is no page range", 'write "3", "3-10" or "3,5,8-"'
+            )
+        single = match.group(3)
+        first = int(single or match.group(1) or 1)
+        end = int(single) if single else int(match.group(2) or last)
+        if first < 1 or (end < first and not (match.group(2) == "" and first > last)):
+            raise InvalidArgumentError(
+                f"{part.strip()!r} in {text!r} is no page range",
+                "pages are numbered from 1 and a range goes upwards",
+            )
+        pages.update(range(first, min(end, last) + 1))
+    return sorted(pages)
+
+
+def pages_of(index: BookIndex, text: str) -> list[int]:
+    """Physical pages that a range means in a book, printed labels included.
+
+    A single label that the book prints elsewhere than on the page of that number means both: a
+    reader who says "page 5" may count either way.
+    """
+    labelled = index.pages_labelled(text.strip())
+    try:
+        return sorted({*labelled, *parse_pages(text, len(index.pages))})
+    except InvalidArgumentError:
+        if labelled:
+            return labelled
+        raise

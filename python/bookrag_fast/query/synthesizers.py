@@ -1,0 +1,178 @@
+"""Synthesizers, offline: Map finds the sentences that answer best, Reduce quotes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bookrag_fast.index.book_index import BookIndex, count_tokens
+from bookrag_fast.index.lexicon import tokenize
+from bookrag_fast.index.model import NodeKind
+from bookrag_fast.models.protocols import Embedder
+from bookrag_fast.query.plan import Citation, Evidence
+from bookrag_fast.query.question import Question
+from bookrag_fast.query.sentences import split_sentences
+
+__all__ = ["Passage", "cite", "map_evidence", "reduce_count", "reduce_extract", "reduce_list"]
+
+_MOST_SENTENCES = 3  # in an extractive answer
+_ENOUGH = 0.5  # share of the question's term weight that the quoted sentences must cover
+_CLOSE = 0.8  # a further sentence must score this share of the best one …
+_NEW = 0.15  # … and cover this share of the question that is not covered yet
+_LONGEST_QUOTE = 600  # characters; a longer sentence is no quotation
+_MOST_PIECES = 400  # sentences scored for one question
+_BY_LINE = frozenset({NodeKind.TABLE.label, NodeKind.LIST.label, NodeKind.CODE.label})
+
+_WANTS_NUMBER = re.compile(
+    r"\b(how (?:many|much|long|old|far|often|large|big)|what (?:year|percentage|percent|number)"
+    r"|when|which year|default)\b|いくつ|何[年月日人個件回％%]",
+    re.I,
+)
+_WANTS_DEFINITION = re.compile(
+    r"^(?:what (?:is|are|does)|define|who (?:is|was))\b|とは|stands? for|mean", re.I
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A sentence (or table row, or list item) of the evidence with how well it answers."""
+
+    text: str
+    evidence: Evidence
+    score: float
+    terms: frozenset[str]
+
+
+def map_evidence(
+    evidence: Sequence[Evidence],
+    question: Question,
+    books: dict[str, BookIndex],
+    embedder: Embedder,
+) -> list[Passage]:
+    """Sentences of the evidence, best first.
+
+    A sentence scores by the share of the question's term weight that it covers, its meaning, its
+    node's rank, and by having the form that is asked for (a number, a definition).
+    """
+    pieces: list[tuple[str, Evidence, int]] = []
+    for rank, item in enumerate(evidence):
+        for text in split_sentences(item.text, by_line=item.kind in _BY_LINE):
+            if len(pieces) < _MOST_PIECES:
+                pieces.append((text[:_LONGEST_QUOTE], item, rank))
+    if not pieces:
+        return []
+    wanted = set(question.terms)
+    weight = {b: {t: ix.lexicon.idf(t) for t in wanted} for b, ix in books.items()}
+    cosines = embedder.embed([text for text, _, _ in pieces]) @ question.vector
+    wants_number = bool(_WANTS_NUMBER.search(question.text))
+    wants_definition = bool(_WANTS_DEFINITION.search(question.text))
+    passages = []
+    for (text, item, rank), cosine in zip(pieces, cosines, strict=True):
+        terms = frozenset(tokenize(text)) & wanted
+        idf = weight[item.book]
+        cover = sum(idf[t] for t in terms) / max(sum(idf.values()), 1e-6)
+        score = cover + 0.5 * max(float(cosine), 0.0) + 0.3 / (1 + rank)
+        if wants_number and re.search(r"\d", text):
+            score += 0.15
+        if wants_definition and terms and _defines(text, terms):
+            score += 0.15
+        if len(text) < 25 or text.endswith(("?", "？")):
+            score -= 0.3  # a bare heading or a question answers nothing
+        passages.append(Passage(text, item, score, terms))
+    return sorted(passages, key=lambda p: -p.score)
+
+
+def _defines(text: str, terms: frozenset[str]) -> bool:
+    head = text[:80]
+    return bool(
+        re.search(r"\b(?:is|are|means|refers to|denotes|stands for|was)\b|とは|[:：—–]|\(", head)
+    ) and bool(terms & set(tokenize(head)))
+
+
+def cite(item: Evidence, quote: str) -> Citation:
+    return Citation(
+        item.book, item.node_id, item.pages, item.labels, item.boxes, item.section, quote
+    )
+
+
+def reduce_extract(
+    passages: Sequence[Passage], question: Question, books: dict[str, BookIndex], budget: int
+) -> tuple[str, list[Citation], bool]:
+    """The best sentence and what adds to it: answer text, citations, whether it is enough."""
+    if not passages:
+        return "No passage of the book speaks to this question.", [], False
+    idf = dict.fromkeys(question.terms, 0.0)
+    for index in books.values():
+        idf = {t: max(w, index.lexicon.idf(t)) for t, w in idf.items()}
+    total = max(sum(idf.values()), 1e-6)
+    best = passages[0]
+    chosen, covered, spent = [best], set(best.terms), count_tokens(best.text)
+    for passage in passages[1:]:
+        if len(chosen) == _MOST_SENTENCES:
+            break
+        new = sum(idf[t] for t in passage.terms - covered) / total
+        cost = count_tokens(passage.text)
+        if passage.score >= _CLOSE * best.score and new >= _NEW and spent + cost <= budget:
+            chosen.append(passage)
+            covered |= passage.terms
+            spent += cost
+    enough = sum(idf[t] for t in covered) / total >= _ENOUGH
+    citations = [cite(p.evidence, p.text) for p in chosen]
+    return " ".join(dict.fromkeys(p.text for p in chosen)), citations, enough
+
+
+_NOUNS = {
+    "table": ("table", "tables"),
+    "image": ("figure", "figures"),
+    "section": ("section", "sections"),
+    "page": ("page", "pages"),
+}
+
+
+def reduce_count(thing: str, count: int, depth: int | None = None) -> str:
+    """COUNT in words: "8 tables"."""
+    one, many = ("chapter", "chapters") if depth == 2 else _NOUNS[thing]
+    return f"{count} {one if count == 1 else many}"
+
+
+def reduce_list(evidence: Sequence[Evidence]) -> str:
+    """LIST: one line each, with its page as printed where it is printed."""
+    lines = []
+    for item in evidence:
+        title = item.text.splitlines()[0] if item.text else item.kind
+        page = item.labels[0] or (str(item.pages[0]) if item.pages else "")
+        lines.append(f"{title} (p. {page})" if page else title)
+    return "\n".join(lines)
+
+
+def summarize(
+    evidence: Sequence[Evidence], embedder: Embedder, budget: int
+) -> tuple[str, list[Citation]]:
+    """SUMMARIZE, extractive: the sentences nearest to the centre of what is to be summarised, in
+    reading order, none twice in other words."""
+    pieces = [
+        (text[:_LONGEST_QUOTE], item)
+        for item in evidence
+        if item.kind == NodeKind.TEXT.label
+        for text in split_sentences(item.text)
+        if len(text) >= 40
+    ][:_MOST_PIECES]
+    if not pieces:
+        return "", []
+    vectors = embedder.embed([text for text, _ in pieces])
+    centre = vectors.mean(axis=0)
+    chosen: list[int] = []
+    spent = 0
+    for i in np.argsort(-(vectors @ centre), kind="stable").tolist():
+        cost = count_tokens(pieces[i][0])
+        if len(chosen) == 5 or spent + cost > budget:
+            break
+        if all(float(vectors[i] @ vectors[j]) < 0.9 for j in chosen):
+            chosen.append(i)
+            spent += cost
+    chosen.sort()
+    text = " ".join(pieces[i][0] for i in chosen)
+    return text, [cite(pieces[i][1], pieces[i][0]) for i in chosen]
