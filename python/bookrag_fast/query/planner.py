@@ -72,7 +72,7 @@ _STRUCTURAL = frozenset(
 
 _PAGES = re.compile(
     r"\bpages?\s+((?:\d+\s*(?:[-–—]|to|through|and)\s*\d+|\d+\s*-|\d+)(?:\s*,\s*\d+(?:\s*[-–—]\s*\d+)?)*"
-    r"|[ivxlc]+\b)",
+    r"|[ivxlc]+(?:\s*(?:[-–—]|to|through)\s*[ivxlc]+)?\b)",
     re.I,
 )
 _JA_PAGES = re.compile(r"(\d+)\s*(?:[-–—~〜～]|から)\s*(\d+)\s*ページ|(\d+)\s*ページ目?")

@@ -1,4 +1,4 @@
-"""Page ranges: "3", "3-10", "3,5,8-", and the printed labels "iv" or "A-3"."""
+"""Page ranges: "3", "3-10", "3,5,8-", and printed labels: "iv", "iv-vi", "A-3"."""
 
 from __future__ import annotations
 
@@ -46,10 +46,22 @@ def pages_of(index: BookIndex, text: str) -> list[int]:
     A single label that the book prints elsewhere than on the page of that number means both: a
     reader who says "page 5" may count either way.
     """
-    labelled = index.pages_labelled(text.strip())
+    labelled = _labelled(index, text)
     try:
         return sorted({*labelled, *parse_pages(text, len(index.pages))})
     except InvalidArgumentError:
         if labelled:
             return labelled
         raise
+
+
+def _labelled(index: BookIndex, text: str) -> list[int]:
+    """Pages by printed label: one label, or from one to another that stands behind it."""
+    single = index.pages_labelled(text.strip())
+    if single:
+        return single
+    ends = re.split(r"\s*[-–—~〜]\s*", text.strip())
+    if len(ends) != 2:
+        return []
+    first, last = (index.pages_labelled(end) for end in ends)
+    return list(range(first[0], last[0] + 1)) if first and last else []
