@@ -1,0 +1,371 @@
+"""Columns of lines → drafts of blocks: paragraphs, headings, lists, code, tables, captions."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from statistics import median
+
+from bookrag_fast.document.captions import caption_kind
+from bookrag_fast.document.joining import ends_sentence, join_lines
+from bookrag_fast.document.lines import Line, frame_to_page
+from bookrag_fast.document.model import BBox, Block, BlockKind, Cell, Region, Style
+from bookrag_fast.document.numbering import Scheme, is_bullet, parse_numbering
+from bookrag_fast.document.rows import Row, is_contents_entry, rows_of, single
+from bookrag_fast.document.tables import cells_of, table_spans
+
+__all__ = ["Body", "Draft", "drafts_of"]
+
+_MATH_FONT = re.compile(
+    r"^(?:cmmi|cmsy|cmex|msbm|msam|stix.*math|.*math|mt(?:mi|sy|ex)|eu[fsr]m)", re.I
+)
+_MATH_SIGNS = re.compile(r"[=≤≥±×÷∑∏∫√∞∂∇∈∉⊂⊆∪∩∀∃→⇒≈≠αβγδεθλμνπρστφχψωΓΔΘΛΞΠΣΦΨΩ]")
+_FOOTNOTE_MARK = re.compile(r"^(?:\d{1,3}|[*†‡§¶]{1,3}|[a-z]\b)\s?[.)]?\s*\S")
+_LABELLED = (Scheme.PAREN, Scheme.KANA)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The face of the document's running text; size in points."""
+
+    size: float
+    bold: bool
+    mono: bool
+
+
+@dataclass(slots=True)
+class Draft:
+    """A block in the making. Boxes in points of the page as displayed."""
+
+    kind: BlockKind
+    text: str
+    page: int
+    box: BBox
+    style: Style
+    line_count: int
+    column: int  # counts columns over the page; paragraphs run on from one to the next
+    last_line_full: bool = True
+    contents: bool = False
+    cells: tuple[Cell, ...] = ()
+    regions: list[Region] = field(default_factory=list)
+    part_bold: bool = False
+
+    def block(self) -> Block:
+        numbering = parse_numbering(self.text) if self.kind is not BlockKind.TABLE else None
+        return Block(
+            kind=self.kind,
+            text=self.text,
+            regions=tuple(self.regions) or (Region(self.page, self.box),),
+            style=self.style,
+            line_count=self.line_count,
+            numbering=numbering.label if numbering else "",
+            cells=self.cells,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    left: float
+    right: float
+    pitch: dict[float, float]  # baseline distance by size, in points
+
+    @property
+    def width(self) -> float:
+        return max(self.right - self.left, 1.0)
+
+    def pitch_of(self, size: float) -> float:
+        return self.pitch.get(_size_key(size), 1.2 * size)
+
+
+def _size_key(size: float) -> float:
+    return round(size * 2) / 2
+
+
+def drafts_of(columns: list[list[Line]], page: int, page_height: float, body: Body) -> list[Draft]:
+    """Drafts of one page in reading order; every line goes into exactly one of them."""
+    out: list[Draft] = []
+    for number, lines in enumerate(columns):
+        rows = rows_of(lines)
+        column = _measure(rows)
+        spans = table_spans(rows)
+        at = 0
+        for first, last in [*spans, (len(rows), len(rows))]:
+            plain = [single(row.cells, "  ") for row in rows[at:first]]
+            out.extend(_paragraphs(plain, column, page, number, page_height, body))
+            if last > first:
+                out.append(_table(rows[first:last], page, number, column))
+            at = last
+    return out
+
+
+def _measure(rows: list[Row]) -> _Column:
+    lefts = sorted(row.x0 for row in rows)
+    rights = sorted(row.x1 for row in rows)
+    # An outlier (a marginal note, a hanging number) must not set the edge.
+    left = lefts[min(len(lefts) - 1, len(lefts) // 20)]
+    right = rights[max(0, len(rights) - 1 - len(rights) // 20)]
+    steps: dict[float, list[float]] = defaultdict(list)
+    for a, b in zip(rows, rows[1:], strict=False):
+        step = b.base - a.base
+        if abs(a.size - b.size) < 0.3 and 0.8 * a.size < step < 2.4 * a.size:
+            steps[_size_key(a.size)].append(step)
+    pitch = {}
+    for size, found in steps.items():
+        # The lower half: steps between paragraphs are larger than those inside.
+        found.sort()
+        pitch[size] = found[max(0, (len(found) - 1) // 3)]
+    return _Column(left, right, pitch)
+
+
+def _table(rows: list[Row], page: int, column: int, measured: _Column) -> Draft:
+    text = "\n".join(" | ".join(cell.text for cell in row.cells) for row in rows)
+    lines = [cell for row in rows for cell in row.cells]
+    return Draft(
+        kind=BlockKind.TABLE,
+        text=text,
+        page=page,
+        box=_box(lines),
+        style=_style(lines[0], lines, measured, None),
+        line_count=len(rows),
+        column=column,
+        cells=cells_of(rows),
+    )
+
+
+def _box(lines: list[Line]) -> BBox:
+    return frame_to_page(
+        lines[0].frame,
+        min(x.x0 for x in lines),
+        min(x.y0 for x in lines),
+        max(x.x1 for x in lines),
+        max(x.y1 for x in lines),
+    )
+
+
+def _style(first: Line, lines: list[Line], column: _Column, gap: float | None) -> Style:
+    return Style(
+        size=round(float(median(x.size for x in lines)), 2),
+        bold=sum(len(x.text) for x in lines if x.bold) * 2 > sum(len(x.text) for x in lines),
+        italic=all(x.italic for x in lines),
+        family=first.family,
+        color=first.color,
+        indent=round(first.x0 - column.left, 1),
+        gap_before=None if gap is None else round(gap, 1),
+        centered=all(_centered(x, column) for x in lines),
+    )
+
+
+def _centered(line: Line, column: _Column) -> bool:
+    middle = (column.left + column.right) / 2
+    return (
+        abs(line.middle_x - middle) < 0.025 * column.width + 1
+        and line.x0 - column.left > 1.5 * line.size
+    )
+
+
+def _paragraphs(
+    lines: list[Line], column: _Column, page: int, number: int, page_height: float, body: Body
+) -> list[Draft]:
+    groups: list[list[Line]] = []
+    for line in lines:
+        if groups and not _breaks(groups[-1], line, column, body):
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    out: list[Draft] = []
+    before: Line | None = None
+    for group in groups:
+        gap = None if before is None else group[0].y0 - before.y1
+        out.append(_draft(group, column, page, number, page_height, body, gap))
+        before = group[-1]
+    return _merged_lists(out)
+
+
+def _breaks(group: list[Line], line: Line, column: _Column, body: Body) -> bool:
+    """Whether ``line`` starts a new block after the lines of ``group``."""
+    last, first = group[-1], group[0]
+    size = max(last.size, line.size)
+    step = line.base - last.base
+    if abs(last.size - line.size) > 0.08 * size and not _same_sentence(last, line, column):
+        return True
+    if line.mono and last.mono:
+        return step > 2.6 * size or step < 0.3 * size
+    if line.mono != last.mono:
+        return True
+    contents, contents_before = is_contents_entry(line.text), is_contents_entry(last.text)
+    if contents and contents_before:
+        return step > 3.5 * size
+    if contents_before:
+        return True
+    if contents:
+        # The first line of an entry over two lines joins it; anything else does not.
+        return True
+    if step > 1.3 * min(column.pitch_of(size), 1.6 * size) + 0.5 or step < 0.3 * size:
+        return True
+    if line.bold != last.bold and not (line.part_bold and last.bold):
+        return True
+    if is_bullet(line.text):
+        return True
+    large = last.size > 1.1 * body.size or (last.bold and not body.bold)
+    numbering = parse_numbering(line.text)
+    ended = last.x1 < column.right - 0.15 * column.width or ends_sentence(last.text)
+    if numbering is not None:
+        strong = numbering.depth > 1 or numbering.scheme not in (Scheme.DECIMAL, Scheme.LETTER)
+        if large and (numbering.dotted or numbering.depth > 1):
+            return True
+        if ended and (strong or numbering.dotted or line.x0 < last.x0 - 0.5 * size):
+            return True
+    if caption_kind(line.text) and ended:
+        return True
+    centered = _centered(last, column)
+    if (
+        centered != _centered(line, column)
+        and (centered or len(group) > 1)
+        and (last.x1 < column.right - 0.15 * column.width)
+    ):
+        return True
+    if centered:
+        return False
+    return _indent_breaks(group, line, column, ended, first)
+
+
+def _same_sentence(last: Line, line: Line, column: _Column) -> bool:
+    """A small difference of size inside one paragraph, as scans and mixed scripts have it."""
+    return (
+        abs(last.size - line.size) < 0.2 * max(last.size, line.size)
+        and last.bold == line.bold
+        and last.x1 > column.right - 0.05 * column.width
+        and line.text[:1].islower()
+    )
+
+
+def _indent_breaks(
+    group: list[Line], line: Line, column: _Column, ended: bool, first: Line
+) -> bool:
+    last, size = group[-1], line.size
+    short = last.x1 < column.right - 0.12 * column.width
+    starts_new = line.text[:1].isupper() or not line.text[:1].isalpha()
+    if line.x0 > last.x0 + 0.8 * size:
+        # An indent starts a paragraph, unless the item above hangs out.
+        hanging = len(group) == 1 and (
+            is_bullet(first.text) or parse_numbering(first.text) is not None
+        )
+        if not hanging and (ended or short) and (len(group) > 1 or last.x0 <= column.left + size):
+            return line.x0 - last.x0 < 8 * size or short
+    elif line.x0 < last.x0 - 0.8 * size and len(group) > 1:
+        return True
+    elif line.x0 < last.x0 - 0.8 * size:
+        # A first line that stands in: the paragraph goes on at the edge, unless it has ended.
+        return short and starts_new and last.x1 < column.right - 0.3 * column.width
+    if len(group) == 1 and short and starts_new and not ends_sentence(last.text):
+        numbered = parse_numbering(last.text)
+        if numbered is not None and numbered.rest:
+            return True
+    return bool(
+        last.x1 < column.right - 0.25 * column.width and ends_sentence(last.text) and starts_new
+    )
+
+
+def _draft(
+    lines: list[Line],
+    column: _Column,
+    page: int,
+    number: int,
+    page_height: float,
+    body: Body,
+    gap: float | None,
+) -> Draft:
+    box = _box(lines)
+    style = _style(lines[0], lines, column, gap)
+    contents = is_contents_entry(lines[0].text)
+    if contents or (all(x.mono for x in lines) and not body.mono and len(lines) > 1):
+        text = _indented([x for x in lines], column)
+    else:
+        text = join_lines(x.text for x in lines)
+    draft = Draft(
+        kind=BlockKind.TEXT,
+        text=text,
+        page=page,
+        box=box,
+        style=style,
+        line_count=len(lines),
+        column=number,
+        last_line_full=lines[-1].x1 > column.right - 0.12 * column.width,
+        contents=contents,
+        part_bold=lines[0].part_bold or (lines[0].bold and not lines[-1].bold),
+    )
+    draft.kind = _kind(draft, lines, page_height, body)
+    return draft
+
+
+def _indented(lines: list[Line], column: _Column) -> str:
+    """One row a line, the indent kept as spaces."""
+    left = min(x.x0 for x in lines)
+    return "\n".join(
+        " " * min(40, max(0, round((x.x0 - left) / (0.6 * max(x.size, 1.0))))) + x.text
+        for x in lines
+    )
+
+
+def _kind(draft: Draft, lines: list[Line], page_height: float, body: Body) -> BlockKind:
+    text, style = draft.text, draft.style
+    if draft.contents:
+        return BlockKind.LIST
+    if (
+        all(x.mono for x in lines)
+        and not body.mono
+        and (len(lines) > 1 or style.size <= 1.05 * body.size)
+    ):
+        return BlockKind.CODE
+    if is_bullet(text) and len(text) > 2:
+        return BlockKind.LIST
+    if caption_kind(text) and len(text) < 1200:
+        return BlockKind.CAPTION
+    if (
+        style.size < 0.93 * body.size
+        and draft.box.y0 > 0.55 * page_height
+        and _FOOTNOTE_MARK.match(text)
+        and len(text) > 12
+    ):
+        return BlockKind.FOOTNOTE
+    math = sum(bool(_MATH_FONT.match(x.family)) for x in lines)
+    if math * 2 > len(lines) or (
+        len(text) < 120
+        and (style.centered or style.indent > 2 * style.size)
+        and len(_MATH_SIGNS.findall(text)) * 8 > len(text)
+    ):
+        return BlockKind.EQUATION
+    if (
+        len(text) <= 250
+        and len(lines) <= 4
+        and (
+            style.size > 1.08 * body.size
+            or (style.bold and not body.bold)
+            or (len(text) > 3 and text.isupper())
+        )
+        and any(c.isalpha() for c in text)
+    ):
+        return BlockKind.TITLE
+    return BlockKind.TEXT
+
+
+def _merged_lists(drafts: list[Draft]) -> list[Draft]:
+    """Neighbouring items of one list become one block, an item a line."""
+    out: list[Draft] = []
+    for draft in drafts:
+        last = out[-1] if out else None
+        if (
+            last is not None
+            and draft.kind is BlockKind.LIST
+            and last.kind is BlockKind.LIST
+            and draft.contents == last.contents
+            and len(last.text) + len(draft.text) < 1500
+        ):
+            last.text += "\n" + draft.text
+            last.box = last.box.union(draft.box)
+            last.line_count += draft.line_count
+            last.last_line_full = draft.last_line_full
+        else:
+            out.append(draft)
+    return out

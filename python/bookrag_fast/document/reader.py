@@ -1,0 +1,190 @@
+"""``read_document``: a PDF file → Document."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bookrag_fast.document.blocks import Body, Draft, drafts_of
+from bookrag_fast.document.chars import geometry_of, read_chars, read_objects
+from bookrag_fast.document.columns import columns_of
+from bookrag_fast.document.flow import flow
+from bookrag_fast.document.images import add_images, picture_boxes
+from bookrag_fast.document.lines import Line, lines_of
+from bookrag_fast.document.model import BBox, Block, Document, Page, PageStatus
+from bookrag_fast.document.pdfium import PageGeometry, Pdf, check_file, open_pdf
+from bookrag_fast.document.running import page_numbers, running_lines
+from bookrag_fast.document.titles import document_title
+from bookrag_fast.errors import NoTextLayerError, TooLargeError, UnreadablePagesError
+
+__all__ = ["read_document"]
+
+Progress = Callable[[int, int], None]
+
+_MAX_SIDE = 200_000.0  # points; PDF's own limit is 14,400
+
+
+@dataclass(slots=True)
+class _RawPages:
+    """What one pass over the pages yields. Lines are small; characters are not kept."""
+
+    pages: list[Page] = field(default_factory=list)
+    geometry: list[PageGeometry | None] = field(default_factory=list)
+    lines: list[list[Line]] = field(default_factory=list)
+    pictures: list[list[BBox]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def read_document(
+    path: Path | str, *, password: str | None = None, progress: Progress | None = None
+) -> Document:
+    """Reads a PDF into blocks in reading order.
+
+    Args:
+        path: the file.
+        password: opens an encrypted file; ignored where none is needed.
+        progress: called with (pages done, pages in all) after each page, outside any lock.
+
+    Raises:
+        DocumentError: one of its subclasses, by what is wrong with the file: NotAPdfError,
+            EmptyDocumentError, EncryptedPdfError, WrongPasswordError, DamagedPdfError,
+            ZeroPagesError, NoTextLayerError, UnreadablePagesError. The class itself for a
+            missing path or a folder.
+        TooLargeError: the file or its page count is beyond the limits.
+
+    A page that fails alone gets PageStatus.FAILED and a warning; the rest goes on.
+    """
+    path = Path(path)
+    check_file(path)
+    with open_pdf(path, password) as pdf:
+        found = _read_pages(pdf, progress)
+        if all(page.status is PageStatus.FAILED for page in found.pages):
+            raise UnreadablePagesError(
+                f"none of the {len(found.pages)} pages of {path.name} can be read: "
+                f"page 1: {found.pages[0].note}",
+                "open and save the file with another PDF program",
+            )
+        if not any(found.lines):
+            raise NoTextLayerError(
+                f"{path.name} has {len(found.pages)} pages and no text on any of them: "
+                "it is a scan or a picture",
+                "run OCR over it first",
+            )
+        outline = tuple(pdf.outline(found.geometry))
+        labels = pdf.labels()
+        metadata = pdf.metadata_title()
+
+    running = running_lines(found.pages, found.lines)
+    if not any(labels):
+        labels = page_numbers(found.pages, found.lines, running)
+    pages = tuple(
+        Page(p.number, label, p.width, p.height, p.status, p.note)
+        for p, label in zip(found.pages, labels, strict=True)
+    )
+    for of_page, marks in zip(found.lines, running, strict=True):
+        if marks:
+            of_page[:] = [line for k, line in enumerate(of_page) if k not in marks]
+    _drop_backdrops(found.pictures)
+    body = _body_face(found.lines)
+    blocks = tuple(draft.block() for draft in flow(_drafts(pages, found, body)))
+    return Document(
+        name=path.name,
+        sha256=_sha256(path),
+        title=document_title(metadata, _beginning(blocks), path.name),
+        pages=pages,
+        blocks=blocks,
+        outline=outline,
+        warnings=tuple(found.warnings),
+    )
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:
+    found = _RawPages()
+    for index in range(pdf.page_count):
+        number = index + 1
+        geometry: PageGeometry | None = None
+        lines: list[Line] = []
+        pictures: list[BBox] = []
+        note, status = "", PageStatus.OK
+        try:
+            with pdf.page(index) as handle:
+                geometry = geometry_of(handle)
+                if max(geometry.width, geometry.height) > _MAX_SIDE:
+                    raise ValueError(f"its size is {geometry.width:g} × {geometry.height:g} points")
+                chars = read_chars(handle, geometry)
+                objects = read_objects(handle, geometry)
+            lines = lines_of(chars, geometry.width, geometry.height)
+            pictures = picture_boxes(objects.images, geometry.width, geometry.height)
+        except (OSError, ValueError, TooLargeError) as error:
+            status, note = PageStatus.FAILED, str(error)
+            found.warnings.append(f"{pdf.name}, page {number}: not read: {error}")
+        if status is PageStatus.OK and not lines:
+            status, note = PageStatus.NO_TEXT, "no text layer"
+        width, height = (geometry.width, geometry.height) if geometry else (0.0, 0.0)
+        found.pages.append(Page(number, None, width, height, status, note))
+        found.geometry.append(geometry)
+        found.lines.append(lines)
+        found.pictures.append(pictures)
+        if progress is not None:
+            progress(number, pdf.page_count)
+    textless = [p.number for p in found.pages if p.status is PageStatus.NO_TEXT]
+    if textless and len(textless) < len(found.pages):
+        listed = ", ".join(map(str, textless[:12])) + (" …" if len(textless) > 12 else "")
+        found.warnings.append(
+            f"{pdf.name}: {len(textless)} of {len(found.pages)} pages carry no text: {listed}"
+        )
+    return found
+
+
+def _drop_backdrops(pictures: list[list[BBox]]) -> None:
+    """Logos and backdrops: the same box on a third of the pages or more."""
+    seen = Counter(tuple(round(v / 4) for v in box) for of_page in pictures for box in set(of_page))
+    limit = max(3, len(pictures) // 3)
+    for of_page in pictures:
+        of_page[:] = [b for b in of_page if seen[tuple(round(v / 4) for v in b)] < limit]
+
+
+def _body_face(lines: Sequence[list[Line]]) -> Body:
+    """The face most characters are set in."""
+    sizes: Counter[float] = Counter()
+    faces: dict[float, Counter[tuple[bool, bool]]] = {}
+    for of_page in lines:
+        for line in of_page:
+            key = round(line.size * 2) / 2
+            sizes[key] += len(line.text)
+            faces.setdefault(key, Counter())[(line.bold, line.mono)] += len(line.text)
+    if not sizes:
+        return Body(10.0, bold=False, mono=False)
+    size = sizes.most_common(1)[0][0]
+    bold, mono = faces[size].most_common(1)[0][0]
+    return Body(size, bold=bold, mono=mono)
+
+
+def _drafts(pages: Sequence[Page], found: _RawPages, body: Body) -> Iterator[Draft]:
+    for page, lines, pictures in zip(pages, found.lines, found.pictures, strict=True):
+        columns: list[list[Line]] = []
+        for frame in dict.fromkeys(line.frame for line in lines):
+            columns.extend(columns_of([line for line in lines if line.frame == frame]))
+        drafts = drafts_of(columns, page.number, page.height, body)
+        yield from add_images(drafts, pictures, page.number, page.width, page.height)
+        lines.clear()  # a page's lines are done with
+
+
+def _beginning(blocks: Sequence[Block]) -> list[Block]:
+    out: list[Block] = []
+    for block in blocks:
+        if block.page > 1:
+            break
+        out.append(block)
+    return out

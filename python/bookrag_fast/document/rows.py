@@ -1,0 +1,113 @@
+"""Lines of a column → rows, and what a row is: text, a row of cells, a contents entry, code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bookrag_fast.document.lines import Line
+from bookrag_fast.document.numbering import is_bullet, parse_numbering
+
+__all__ = ["Row", "is_contents_entry", "rows_of", "single"]
+
+_LEADER = re.compile(r"(?:[.．·・…_]\s?){4,}|…{2,}|\.{4,}")
+_CONTENTS_ENTRY = re.compile(
+    r"(?:(?:[.．·・…]\s?){4,}|…{2,})[\s.]*(?:[A-Z]{1,2}-)?(?:\d{1,4}|[ivxlc]{1,7})?\s*$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class Row:
+    """Lines on one baseline, left to right."""
+
+    cells: list[Line]
+
+    @property
+    def base(self) -> float:
+        return self.cells[0].base
+
+    @property
+    def x0(self) -> float:
+        return min(c.x0 for c in self.cells)
+
+    @property
+    def x1(self) -> float:
+        return max(c.x1 for c in self.cells)
+
+    @property
+    def size(self) -> float:
+        return max(c.size for c in self.cells)
+
+
+def is_contents_entry(text: str) -> bool:
+    """A line of a printed contents page: a title, dots, a page number."""
+    return bool(_CONTENTS_ENTRY.search(text))
+
+
+def rows_of(lines: list[Line]) -> list[Row]:
+    """Rows from top to bottom. Labels and leaders are joined with the text that they belong to."""
+    rows: list[Row] = []
+    for line in sorted(lines, key=lambda x: (x.base, x.x0)):
+        if rows and _same_row(rows[-1], line):
+            rows[-1].cells.append(line)
+        else:
+            rows.append(Row([line]))
+    for row in rows:
+        row.cells.sort(key=lambda x: x.x0)
+        if len(row.cells) > 1:
+            row.cells = _joined(row.cells)
+    return rows
+
+
+def _same_row(row: Row, line: Line) -> bool:
+    near = abs(line.base - row.base) < 0.35 * min(line.size, row.size) + 0.5
+    apart = all(line.x0 >= c.x1 - 0.3 * c.size or line.x1 <= c.x0 + 0.3 * c.size for c in row.cells)
+    return near and apart
+
+
+def _joined(cells: list[Line]) -> list[Line]:
+    out = [cells[0]]
+    for position, right in enumerate(cells[1:], start=1):
+        left = out[-1]
+        gap = right.x0 - left.x1
+        leads = _LEADER.search(left.text[-12:]) or _LEADER.match(right.text)
+        label = position == 1 and gap < 7 * left.size and _is_label(left.text)
+        if leads or label or gap < 0.5 * left.size:
+            out[-1] = single([left, right], " ")
+        else:
+            out.append(right)
+    return out
+
+
+def _is_label(text: str) -> bool:
+    """A bullet or a number that stands alone before the text that it labels."""
+    if len(text) <= 2 and is_bullet(text + " "):
+        return True
+    if len(text) > 16:
+        return False
+    numbering = parse_numbering(text)
+    return numbering is not None and not numbering.rest
+
+
+def single(cells: list[Line], glue: str) -> Line:
+    """One line out of the cells of a row."""
+    if len(cells) == 1:
+        return cells[0]
+    main = max(cells, key=lambda c: (c.width, -c.x0))
+    return Line(
+        text=glue.join(c.text for c in cells),
+        x0=min(c.x0 for c in cells),
+        y0=min(c.y0 for c in cells),
+        x1=max(c.x1 for c in cells),
+        y1=max(c.y1 for c in cells),
+        base=main.base,
+        size=main.size,
+        bold=main.bold and all(c.bold or len(c.text) < 3 for c in cells),
+        italic=main.italic,
+        mono=main.mono,
+        family=main.family,
+        color=main.color,
+        frame=main.frame,
+        part_bold=cells[0].bold and not cells[-1].bold,
+    )

@@ -1,0 +1,177 @@
+"""Running heads, feet, page numbers and watermarks, recognised by repetition over pages."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+from bookrag_fast.document.lines import Line, frame_to_page
+from bookrag_fast.document.model import Page
+
+__all__ = ["page_numbers", "running_lines"]
+
+MARGIN = 0.14  # of the page's height, at top and bottom: where running matter stands
+EDGE_LINES = 4  # the outermost lines at top and bottom are looked at wherever they stand
+MIN_PAGES = 3
+
+_DIGITS = re.compile(r"\d+")
+_ROMAN = re.compile(r"^[ivxlcdm]{1,7}$", re.IGNORECASE)
+_NUMBER_ALONE = re.compile(
+    r"^\W*(?:page|seite|стр\.?|p\.)?\s*([0-9]{1,4}|[ivxlc]{1,7}|[A-Z]{1,2}-[0-9]{1,3})"
+    r"(?:\s*(?:of|/|／|из|von)\s*[0-9]{1,4})?\W*$",
+    re.IGNORECASE,
+)
+_LABEL_AT_END = re.compile(r"(?:^|\s)([0-9]{1,4}|[ivxlc]{1,7})$")
+_LABEL_AT_START = re.compile(r"^([0-9]{1,4}|[ivxlc]{1,7})(?:\s|$)")
+
+
+def running_lines(pages: Sequence[Page], lines: Sequence[list[Line]]) -> list[set[int]]:
+    """For each page the positions of its running lines.
+
+    Two lines are alike when they stand at the same height with the same text, digits aside. They
+    are running when most pages between the first and the last of them have one (a head may
+    alternate, or change with the chapter); a heading that merely recurs is not that dense.
+    """
+    seen: dict[tuple[str, int, int], list[tuple[int, int]]] = defaultdict(list)
+    for p, (page, of_page) in enumerate(zip(pages, lines, strict=True)):
+        for k in _edge_lines(page, of_page):
+            line = of_page[k]
+            y = frame_to_page(line.frame, line.x0, line.y0, line.x1, line.y1)
+            seen[(_masked(line.text), round(y.y0 / 8), round(line.size * 2))].append((p, k))
+    out: list[set[int]] = [set() for _ in pages]
+    merged = _neighbouring_heights(seen)
+    for (text, _, _), places in merged.items():
+        on = sorted({p for p, _ in places})
+        for stretch in _dense_stretches(on, len(pages), text):
+            inside = set(stretch)
+            for p, k in places:
+                if p in inside:
+                    out[p].add(k)
+    _add_lone_numbers(pages, lines, out)
+    return out
+
+
+def _edge_lines(page: Page, lines: list[Line]) -> list[int]:
+    ordered = sorted(
+        range(len(lines)),
+        key=lambda k: (
+            frame_to_page(lines[k].frame, lines[k].x0, lines[k].y0, lines[k].x1, lines[k].y1).y0
+        ),
+    )
+    edge = set(ordered[:EDGE_LINES]) | set(ordered[-EDGE_LINES:])
+    for k, line in enumerate(lines):
+        box = frame_to_page(line.frame, line.x0, line.y0, line.x1, line.y1)
+        if box.y1 < MARGIN * page.height * 0.8 or box.y0 > (1 - MARGIN * 0.8) * page.height:
+            edge.add(k)
+    return sorted(k for k in edge if len(lines[k].text) <= 160)
+
+
+def _masked(text: str) -> str:
+    text = text.casefold().strip()
+    if _ROMAN.match(text):
+        return "#"
+    return _DIGITS.sub("#", text)
+
+
+def _neighbouring_heights(
+    seen: dict[tuple[str, int, int], list[tuple[int, int]]],
+) -> dict[tuple[str, int, int], list[tuple[int, int]]]:
+    """Puts together what stands half a line higher or lower on some pages."""
+    out: dict[tuple[str, int, int], list[tuple[int, int]]] = {}
+    for key in sorted(seen):
+        text, y, size = key
+        near = (text, y - 1, size)
+        if near in out:
+            out[near] = out[near] + seen[key]
+        else:
+            out[key] = list(seen[key])
+    return out
+
+
+def _dense_stretches(on: list[int], page_count: int, text: str) -> list[list[int]]:
+    """Groups of pages close enough to each other to carry one running line."""
+    groups: list[list[int]] = []
+    for p in on:
+        if groups and p - groups[-1][-1] <= 4:
+            groups[-1].append(p)
+        else:
+            groups.append([p])
+    total = len(on)
+    need = 2 if page_count <= 3 and text.strip("#-–—| ./") == "" else MIN_PAGES
+    # A text that is all over the book is running even where it comes alone between chapters.
+    everywhere = total >= max(MIN_PAGES, 0.3 * page_count)
+    return [g for g in groups if len(g) >= need or (everywhere and len(g) >= 1)]
+
+
+def _add_lone_numbers(
+    pages: Sequence[Page], lines: Sequence[list[Line]], out: list[set[int]]
+) -> None:
+    """Page numbers at the very edge, also where they are the only one at their height."""
+    found: list[tuple[int, int, int]] = []  # page, line, offset between printed and physical
+    for p, (page, of_page) in enumerate(zip(pages, lines, strict=True)):
+        for k, line in enumerate(of_page):
+            box = frame_to_page(line.frame, line.x0, line.y0, line.x1, line.y1)
+            at_edge = box.y1 < 0.09 * page.height or box.y0 > 0.9 * page.height
+            match = _NUMBER_ALONE.match(line.text) if at_edge else None
+            if match:
+                value = _value(match.group(1))
+                if value is not None:
+                    found.append((p, k, value - p))
+    offsets: dict[int, int] = defaultdict(int)
+    for _, _, offset in found:
+        offsets[offset] += 1
+    for p, k, offset in found:
+        if offsets[offset] >= 2 or len(pages) == 1:
+            out[p].add(k)
+
+
+def page_numbers(
+    pages: Sequence[Page], lines: Sequence[list[Line]], running: Sequence[set[int]]
+) -> list[str | None]:
+    """Printed page numbers read off running lines, for PDFs without /PageLabels.
+
+    A number counts when it goes up by one from page to page, at least twice running.
+    """
+    choices: list[list[tuple[str, int, bool]]] = []
+    for of_page, marks in zip(lines, running, strict=True):
+        found: list[tuple[str, int, bool]] = []
+        for k in sorted(marks):
+            text = of_page[k].text.strip(" -–—|•·")
+            alone = _NUMBER_ALONE.match(text)
+            labels = [alone.group(1)] if alone else []
+            if not alone:
+                for pattern in (_LABEL_AT_END, _LABEL_AT_START):
+                    match = pattern.search(text)
+                    if match:
+                        labels.append(match.group(1))
+            for label in labels:
+                value = _value(label)
+                if value is not None:
+                    found.append((label, value, not label.isdigit()))
+        choices.append(found)
+    out: list[str | None] = []
+    for p, found in enumerate(choices):
+        chosen = None
+        for label, value, roman in found:
+            before = p > 0 and any(v == value - 1 and r == roman for _, v, r in choices[p - 1])
+            after = p + 1 < len(pages) and any(
+                v == value + 1 and r == roman for _, v, r in choices[p + 1]
+            )
+            if before or after:
+                chosen = label
+                break
+        out.append(chosen)
+    return out
+
+
+def _value(label: str) -> int | None:
+    if label.isdigit():
+        return int(label)
+    if _ROMAN.match(label):
+        values = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
+        digits = [values[c] for c in label.lower()]
+        later = [*digits[1:], 0]
+        return sum(-a if a < b else a for a, b in zip(digits, later, strict=True))
+    tail = label.rpartition("-")[2]
+    return int(tail) if tail.isdigit() else None

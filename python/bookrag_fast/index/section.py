@@ -1,0 +1,63 @@
+"""Section candidates and the small text rules that all ways of finding headings share."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from bookrag_fast.document.model import Block, Region
+from bookrag_fast.document.numbering import parse_numbering
+
+__all__ = ["Heading", "close_levels", "match_key", "plain_key"]
+
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\ufeff]")
+
+
+@dataclass(slots=True)
+class Heading:
+    """A section's heading. ``level`` is 1 for chapters.
+
+    ``at`` is the block before which the section starts; ``blocks`` are those that the heading
+    itself takes up (none when the outline names a section that is not printed), and ``rest`` is
+    text of the last of them that is not heading but content.
+    """
+
+    title: str
+    level: int
+    page: int
+    at: int
+    blocks: tuple[int, ...] = ()
+    regions: tuple[Region, ...] = ()
+    numbering: str = ""
+    evidence: tuple[str, ...] = ()
+    rest: str = ""
+
+
+def plain_key(text: str) -> str:
+    """Letters, digits and marks only, NFKC and casefolded: what titles are compared by."""
+    text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text).casefold())
+    return "".join(c for c in text if unicodedata.category(c)[0] in "LNM")
+
+
+def match_key(text: str) -> str:
+    """:func:`plain_key` without the numbering, unless nothing else is there."""
+    numbering = parse_numbering(text)
+    if numbering is not None and numbering.rest:
+        return plain_key(numbering.rest) or plain_key(text)
+    return plain_key(text)
+
+
+def block_numbering(block: Block) -> str:
+    return block.numbering
+
+
+def close_levels(headings: list[Heading]) -> None:
+    """Closes up jumps (1 → 4 becomes 1 → 2), siblings staying siblings."""
+    stack: list[tuple[int, int]] = []  # level as found, level as given
+    for heading in headings:
+        while stack and stack[-1][0] >= heading.level:
+            stack.pop()
+        given = stack[-1][1] + 1 if stack else 1
+        stack.append((heading.level, given))
+        heading.level = given

@@ -1,0 +1,146 @@
+"""Document → SectionTree: the sections found, nested, with all content under them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bookrag_fast.document.model import Block, BlockKind, Document, Region
+from bookrag_fast.document.numbering import parse_numbering
+from bookrag_fast.index.headings import headings_by_form
+from bookrag_fast.index.model import Node, NodeKind, SectionTree
+from bookrag_fast.index.outline import headings_from_outline, usable_entries
+from bookrag_fast.index.packing import contents_of
+from bookrag_fast.index.section import Heading, close_levels
+
+__all__ = ["build_tree"]
+
+MIN_PRINTED = 0.3  # share of outline entries that must stand printed on their pages
+
+
+def build_tree(document: Document) -> SectionTree:
+    """The section tree of a document.
+
+    Sections come from the PDF's outline where it is sound, else from numbering and typography,
+    else there is one for each page. Nothing of the document's text is left out: what stands before
+    the first heading hangs under the title node.
+    """
+    entries, warnings = usable_entries(document)
+    headings: list[Heading] = []
+    source = "outline"
+    if entries:
+        headings, printed = headings_from_outline(document, entries)
+        if printed < MIN_PRINTED and len(entries) > 2:
+            warnings.append(
+                f"the PDF outline is ignored: {printed:.0%} of its titles stand on their pages"
+            )
+            headings = []
+    if not headings:
+        headings, source = headings_by_form(document)
+    if not headings:
+        headings, source = _by_page(document), "pages"
+    close_levels(headings)
+    return SectionTree(tuple(_nodes(document, headings)), source, tuple(warnings))
+
+
+def _by_page(document: Document) -> list[Heading]:
+    """One section a page that has anything on it."""
+    out: list[Heading] = []
+    seen = 0
+    for k, block in enumerate(document.blocks):
+        if block.page > seen:
+            seen = block.page
+            label = document.label_of(seen) or str(seen)
+            out.append(Heading(f"Page {label}", 1, seen, k, evidence=("page",)))
+    return out
+
+
+def _nodes(document: Document, headings: Sequence[Heading]) -> list[Node]:
+    builder = _Builder(document)
+    blocks = document.blocks
+    starts = [h.at for h in headings] + [len(blocks)]
+    builder.fill(blocks[: starts[0]])
+    for heading, until in zip(headings, starts[1:], strict=True):
+        builder.open(heading)
+        own = set(heading.blocks)
+        inside = [b for k, b in enumerate(blocks[heading.at : until], heading.at) if k not in own]
+        if heading.rest:
+            source = blocks[heading.blocks[-1]]
+            inside.insert(
+                0,
+                Block(
+                    BlockKind.TEXT, heading.rest, source.regions, source.style, source.line_count
+                ),
+            )
+        builder.fill(inside)
+    return builder.finished()
+
+
+class _Builder:
+    """Nodes in pre-order, with the sections that are open."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        pages = len(document.pages)
+        title = document.title or _stem(document.name)
+        regions: tuple[Region, ...] = ()
+        self._parents = [-1, 0]
+        self._nodes: list[Node] = [
+            Node(0, -1, NodeKind.ROOT, 0, title, "", regions, 1, pages),
+            Node(1, 0, NodeKind.SECTION, 1, title, "", regions, 1, pages, evidence=("title",)),
+        ]
+        self._open = [0, 1]  # ids of the open sections, outermost first
+
+    def open(self, heading: Heading) -> None:
+        level = heading.level + 1
+        while self._nodes[self._open[-1]].level >= level:
+            self._open.pop()
+        page = min(max(heading.page, 1), max(len(self._document.pages), 1))
+        self._add(
+            NodeKind.SECTION, level, heading.title, "", heading.regions, page, page,
+            heading.numbering or _label(heading.title), heading.evidence, (),
+        )  # fmt: skip
+        self._open.append(len(self._nodes) - 1)
+
+    def fill(self, blocks: Sequence[Block]) -> None:
+        level = self._nodes[self._open[-1]].level + 1
+        for content in contents_of(blocks):
+            pages = [r.page for r in content.regions]
+            self._add(
+                content.kind, level, content.title, content.text, content.regions,
+                min(pages), max(pages), "", (), content.cells,
+            )  # fmt: skip
+
+    def _add(self, kind, level, title, text, regions, first, last, numbering, evidence, cells):  # type: ignore[no-untyped-def]
+        parent = self._open[-1]
+        self._nodes.append(
+            Node(
+                len(self._nodes), parent, kind, level, title, text, regions, first, last,
+                numbering, evidence, cells,
+            )
+        )  # fmt: skip
+
+    def finished(self) -> list[Node]:
+        """The nodes with page spans of whole subtrees."""
+        first = [n.page_first for n in self._nodes]
+        last = [n.page_last for n in self._nodes]
+        for node in reversed(self._nodes):
+            if node.parent > 0:
+                first[node.parent] = min(first[node.parent], first[node.node_id])
+                last[node.parent] = max(last[node.parent], last[node.node_id])
+        return [
+            Node(
+                n.node_id, n.parent, n.kind, n.level, n.title, n.text, n.regions,
+                first[n.node_id], last[n.node_id], n.numbering, n.evidence, n.cells,
+            )
+            for n in self._nodes
+        ]  # fmt: skip
+
+
+def _label(title: str) -> str:
+    numbering = parse_numbering(title)
+    return numbering.label if numbering else ""
+
+
+def _stem(name: str) -> str:
+    stem = name.rpartition(".")[0] or name
+    return stem.replace("_", " ").strip() or name
