@@ -1,0 +1,109 @@
+"""Options that commands share, and what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from bookrag_fast.library import Library
+
+__all__ = [
+    "BooksOption",
+    "DebugOption",
+    "EmbedderOption",
+    "JsonOption",
+    "LibraryOption",
+    "PasswordOption",
+    "chosen_books",
+    "opened",
+    "secret",
+]
+
+LibraryOption = Annotated[
+    Path,
+    typer.Option(
+        "--library",
+        "-L",
+        metavar="DIR",
+        envvar="BOOKRAG_LIBRARY",
+        help="The shelf; made if absent.",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+EmbedderOption = Annotated[
+    Optional[str],  # noqa: UP045  (typer reads it at run time, on Python 3.10 too)
+    typer.Option(
+        "--embedder",
+        metavar="SPEC",
+        help="wordllama, or onnx:FOLDER with model.onnx and tokenizer.json.",
+    ),
+]
+PasswordOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--password", help='Of an encrypted PDF; "-" asks for it.'),
+]
+BooksOption = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--book",
+        "-b",
+        metavar="ID|FILE",
+        help="A book's id, title or file; repeatable. A file not yet on the shelf is indexed "
+        "first. Without it every book is asked.",
+    ),
+]
+
+
+_ASK_FOR_IT = "-"
+
+
+@contextmanager
+def opened(folder: Path, embedder: str | None = None) -> Iterator[Library]:
+    """The library of the options, closed at the end."""
+    from bookrag_fast.config import load_settings
+    from bookrag_fast.library import Library
+
+    with Library.open(folder, settings=load_settings(embedder=embedder)) as library:
+        yield library
+
+
+def secret(password: str | None) -> str | None:
+    """The password, asked for when it is "-": the command line of a process is no secret."""
+    if password != _ASK_FOR_IT:
+        return password
+    answer: str = typer.prompt("Password", hide_input=True, err=True)
+    return answer
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a title too long for a path, or with a NUL
+        return False
+
+
+def chosen_books(
+    library: Library, references: Sequence[str] | None, password: str | None
+) -> list[str] | None:
+    """Ids of the books asked for; files are indexed if their content is not on the shelf."""
+    from bookrag_fast.cli.progress import shown_progress
+
+    if not references:
+        return None
+    password = secret(password)
+    ids = []
+    for reference in references:
+        path = Path(reference)
+        # A file stands for its content, whatever an older book of the same name on the shelf.
+        if _is_file(path) and all(b.id != reference for b in library.books()):
+            with shown_progress(path.name) as progress:
+                ids.append(library.add(path, password=password, progress=progress).id)
+        else:
+            ids.append(library.book(reference).id)
+    return list(dict.fromkeys(ids))

@@ -1,0 +1,123 @@
+"""`bookrag show`"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from bookrag_fast.cli.options import DebugOption, JsonOption, LibraryOption, opened
+from bookrag_fast.cli.output import emit, emit_json, pages_text, shorten, tree_lines
+from bookrag_fast.errors import InvalidArgumentError
+
+__all__ = ["show"]
+
+
+class What(str, Enum):
+    TREE = "tree"
+    GRAPH = "graph"
+    NODE = "node"
+    STATS = "stats"
+
+
+def show(
+    book: Annotated[str, typer.Argument(metavar="BOOK", show_default=False)],
+    what: Annotated[What, typer.Argument(metavar="[tree|graph|node ID|stats]")] = What.TREE,
+    node_id: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Argument(metavar="", hidden=True, show_default=False),
+    ] = None,
+    depth: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--depth", metavar="N", help="tree: show N levels only.", min=1),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="tree: show text blocks too.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", help="graph: entities to show.", min=0)
+    ] = 50,
+    library: LibraryOption = Path("shelf"),
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Show a book's section tree, its entity graph, one node, or its figures."""
+    if (what is What.NODE) != (node_id is not None):
+        raise InvalidArgumentError(
+            "`show BOOK node` needs the number of a node, and nothing else does",
+            "`bookrag show BOOK tree` shows the numbers",
+        )
+    with opened(library) as shelf:
+        lines: Iterator[str]
+        document: Any
+        if what is What.TREE:
+            root = shelf.tree(book)
+            document, lines = root, tree_lines(root, depth=depth, everything=everything)
+        elif what is What.GRAPH:
+            document = shelf.graph(book, limit=limit)
+            lines = _graph_lines(document)
+        elif what is What.NODE:
+            assert node_id is not None
+            document = shelf.node(book, node_id)
+            lines = _node_lines(document)
+        else:
+            document = shelf.stats(book)
+            lines = _table_lines(document)
+        if as_json:
+            emit_json(document.to_json() if what is What.TREE else document)
+        else:
+            emit(lines)
+
+
+def _graph_lines(graph: dict[str, Any]) -> Iterator[str]:
+    counts = graph["counts"]
+    yield " · ".join(f"{n} {name}" for name, n in counts.items())
+    yield ""
+    yield "Entities, best connected first"
+    names = {}
+    for entity in graph["entities"]:
+        names[entity["id"]] = entity["name"]
+        yield f"  {entity['degree']:>5}  {entity['name']}  [{entity['type']}]"
+    if graph["relations"]:
+        yield ""
+        yield "Relations among them"
+    for relation in graph["relations"]:
+        source, target = (names.get(relation[end], relation[end]) for end in ("source", "target"))
+        yield f"  {source} — {relation['name']} — {target}  ({relation['weight']:g})"
+    if graph["merges"]:
+        yield ""
+        yield "Merged names"
+    for merge in graph["merges"]:
+        yield f"  {merge['merged']} → {merge['kept']}  ({merge['rule']})"
+
+
+def _node_lines(node: dict[str, Any]) -> Iterator[str]:
+    yield f"node {node['node_id']} · {node['kind']} · level {node['level']}"
+    yield pages_text(node["pages"], node["labels"])
+    if node["section"]:
+        yield " › ".join(node["section"])
+    if node["title"]:
+        yield node["title"]
+    if node["text"]:
+        yield ""
+        yield from node["text"].splitlines()
+    if node["entities"]:
+        yield ""
+        named = (f"{entity['name']} [{entity['type']}]" for entity in node["entities"])
+        yield "Entities: " + ", ".join(named)
+
+
+def _table_lines(table: dict[str, Any], indent: str = "") -> Iterator[str]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield f"{indent}{name}"
+            yield from _table_lines(value, indent + "  ")
+        elif isinstance(value, (list, tuple)):
+            yield f"{indent}{name:<16}{len(value)}"
+            for item in value:
+                yield f"{indent}  {shorten(str(item), 200)}"
+        else:
+            yield f"{indent}{name:<16}{value}"
