@@ -57,4 +57,5 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
     py::register_local_exception_translator(translate);
     bookrag::python::bind_structures(m);
     bookrag::python::bind_algorithms(m);
+    bookrag::python::bind_page_text(m);
 }

@@ -1,7 +1,7 @@
 #include "bookrag/page_text.hpp"
 
 #include <cmath>
-#include <limits>
+#include <string>
 #include <unordered_map>
 
 #include "bookrag/error.hpp"
@@ -79,9 +79,9 @@ PageText read_page_text(const PdfiumFunctions& f, void* text_page, std::size_t l
     if (count <= 0) return out;
     const auto n = static_cast<std::size_t>(count);
     if (n > limit) {
-        throw Error(ErrorCode::too_large,
-                    "a page of " + std::to_string(n) + " characters is beyond the limit of " +
-                        std::to_string(limit));
+        throw Error(ErrorCode::too_large, "a page of " + std::to_string(n) +
+                                              " characters is beyond the limit of " +
+                                              std::to_string(limit));
     }
     out.unicode.resize(n);
     out.loose.resize(4 * n);
@@ -91,8 +91,7 @@ PageText read_page_text(const PdfiumFunctions& f, void* text_page, std::size_t l
     out.run.resize(n);
 
     const auto unicode = as<unsigned(void*, int)>(f.text_unicode);
-    const auto char_box =
-        as<int(void*, int, double*, double*, double*, double*)>(f.text_char_box);
+    const auto char_box = as<int(void*, int, double*, double*, double*, double*)>(f.text_char_box);
     const auto loose_box = as<int(void*, int, FsRect*)>(f.text_loose_char_box);
     const auto char_origin = as<int(void*, int, double*, double*)>(f.text_char_origin);
     const auto is_generated = as<int(void*, int)>(f.text_is_generated);

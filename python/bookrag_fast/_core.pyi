@@ -1,11 +1,21 @@
 """Types of the compiled core; shapes, errors and sources are in its docstrings."""
 
-from typing import Final, NoReturn, SupportsFloat, SupportsIndex, TypeAlias, type_check_only
+from collections.abc import Sequence
+from typing import (
+    Final,
+    NoReturn,
+    SupportsFloat,
+    SupportsIndex,
+    SupportsInt,
+    TypeAlias,
+    type_check_only,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 _Uint8s: TypeAlias = NDArray[np.uint8]
+_Uint32s: TypeAlias = NDArray[np.uint32]
 _Int32s: TypeAlias = NDArray[np.int32]
 _Int64s: TypeAlias = NDArray[np.int64]
 _Float32s: TypeAlias = NDArray[np.float32]
@@ -150,3 +160,29 @@ def merge_plan(
     right: ArrayLike,
     incompatible: ArrayLike | None = None,
 ) -> MergePlan: ...
+
+def read_page_text(
+    functions: Sequence[SupportsInt | SupportsIndex],
+    text_page: SupportsInt | SupportsIndex,
+    limit: SupportsInt | SupportsIndex,
+) -> tuple[
+    _Uint32s,
+    _Float32s,
+    _Float32s,
+    _Float32s,
+    _Uint8s,
+    _Int32s,
+    _Float32s,
+    _Float32s,
+    _Int32s,
+    _Int32s,
+    _Int32s,
+    _Uint32s,
+    _Int32s,
+    list[str],
+]: ...
+def read_page_objects(
+    functions: Sequence[SupportsInt | SupportsIndex],
+    page: SupportsInt | SupportsIndex,
+    limit: SupportsInt | SupportsIndex,
+) -> tuple[_Int32s, _Float32s, bool]: ...
