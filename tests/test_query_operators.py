@@ -242,6 +242,15 @@ def test_evidence_stays_within_the_budget() -> None:
     assert len(ids) == len(set(ids))
 
 
+def test_searching_for_an_aggregate_fills_the_budget() -> None:
+    result = Executor(EMBEDDER, SETTINGS).search([INDEX], "How many tables are there?", 2000)
+    assert result.plan.category is Category.GLOBAL
+    assert result.evidence[0].node_id == 8
+    assert len(result.evidence) > 1
+    small = Executor(EMBEDDER, SETTINGS).search([INDEX], "How many tables are there?", 16)
+    assert sum(e.tokens for e in small.evidence) <= 16
+
+
 @pytest.mark.parametrize("budget", [0, -1, 1_000_001])
 def test_impossible_budgets_are_refused(budget: int) -> None:
     with pytest.raises(BudgetError):

@@ -176,9 +176,19 @@ class BookIndex:
 
     @cached_property
     def content_nodes(self) -> IntArray:
-        """Nodes that can be evidence: everything with text of its own, in document order."""
+        """Nodes that can be evidence, in document order: everything with text of its own, and
+        headings that stand alone, without any content under them."""
+        parents = {n.parent for n in self.nodes}
         return np.array(
-            [n.node_id for n in self.nodes if n.kind > NodeKind.SECTION and (n.text or n.title)],
+            [
+                n.node_id
+                for n in self.nodes
+                if (n.text or n.title)
+                and (
+                    n.kind > NodeKind.SECTION
+                    or (n.kind is NodeKind.SECTION and n.node_id not in parents)
+                )
+            ],
             dtype=np.int32,
         )
 

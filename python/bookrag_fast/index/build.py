@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from time import monotonic
 
@@ -56,7 +56,7 @@ def build_index(
         max_distance=limits.max_distance,
         min_score=limits.min_score,
     )
-    texts = [_searchable(node) for node in tree.nodes]
+    texts = _searchable(tree.nodes)
     node_vectors = _embed(texts, embedder, on_stage)
     ids, cosines = nearest(entity_vectors, _NEIGHBOURS)
     title = document.title or tree.nodes[0].title or document.name
@@ -83,11 +83,24 @@ def build_index(
     )
 
 
-def _searchable(node: Node) -> str:
-    """The text that a node is found by: heading or caption, then content. The root is no place."""
-    if node.kind is NodeKind.ROOT:
-        return ""
-    return f"{node.title}\n{node.text}".strip()
+def _searchable(nodes: Sequence[Node]) -> list[str]:
+    """The text that each node is found by: heading or caption, then content.
+
+    The first content of a section is also found by the section's heading, as a reader would who
+    leafs through the pages. The root is no place.
+    """
+    texts: list[str] = []
+    for node in nodes:
+        above = nodes[node.parent] if node.parent >= 0 else None
+        opens = (
+            above is not None
+            and node.kind > NodeKind.SECTION
+            and above.kind is NodeKind.SECTION
+            and node.node_id == above.node_id + 1
+        )
+        parts = (above.title if opens and above else "", node.title, node.text)
+        texts.append("" if above is None else "\n".join(p for p in parts if p))
+    return texts
 
 
 def _embed(texts: list[str], embedder: Embedder, on_stage: StageCallback) -> FloatMatrix:

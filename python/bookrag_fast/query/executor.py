@@ -51,7 +51,9 @@ class Executor:
             BudgetError: the budget is not between 1 and 1,000,000 tokens.
         """
         tracer = Tracer()
-        _, plan, evidence = self._collect(books, question, budget, tracer)
+        prepared, plan, evidence = self._collect(books, question, budget, tracer)
+        if plan.category is Category.GLOBAL:
+            evidence = self._fill_up(books, prepared, evidence, budget, tracer)
         return SearchResult(tuple(evidence), plan, Trace(tuple(tracer.operators)))
 
     def ask(
@@ -120,6 +122,25 @@ class Executor:
         if len(rankings) > 1:  # the whole question too: one place may compare the two
             rankings.append(self._rank(books, question, plan, tracer))
         return question, plan, _within_budget(_interleave(rankings), budget)
+
+    def _fill_up(
+        self,
+        books: Sequence[BookIndex],
+        question: Question,
+        evidence: list[Evidence],
+        budget: int,
+        tracer: Tracer,
+    ) -> list[Evidence]:
+        """What the filters selected, and with the rest of the budget what speaks to the words of
+        the question: a reader may want more than the aggregate."""
+        chosen: dict[tuple[str, int], Evidence] = {}
+        left = budget
+        ranked = self._rank(books, question, single_hop(question.text), tracer)
+        for item in (*evidence, *_within_budget(ranked, budget)):
+            if (item.book, item.node_id) not in chosen and item.tokens <= left:
+                chosen[item.book, item.node_id] = item
+                left -= item.tokens
+        return list(chosen.values())
 
     def _rank(
         self, books: Sequence[BookIndex], question: Question, plan: QueryPlan, tracer: Tracer

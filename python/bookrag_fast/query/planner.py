@@ -75,6 +75,9 @@ _PAGES = re.compile(
     r"|[ivxlc]+(?:\s*(?:[-–—]|to|through)\s*[ivxlc]+)?\b)",
     re.I,
 )
+_PAGE_TO_PAGE = re.compile(
+    r"\bpages?\s+(\d+)\s*(?:to|through|until|and|[-–—])\s*pages?\s+(\d+)\b", re.I
+)
 _JA_PAGES = re.compile(r"(\d+)\s*(?:[-–—~〜～]|から)\s*(\d+)\s*ページ|(\d+)\s*ページ目?")
 _SECTION_NUMBER = re.compile(
     r"\b((?:chapter|section|part|appendix|annex)\s+(?:\d+(?:\.\d+)*|[A-Z]\b(?:\.\d+)*|[IVXLC]+\b))",
@@ -108,7 +111,7 @@ _SINGLE_HOP = (
 
 def plan_question(question: str) -> QueryPlan:
     """Classify a question and plan its operators. Never fails: the fallback is single-hop."""
-    text = " ".join(question.split()).rstrip("?？。. ")
+    text = _PAGE_TO_PAGE.sub(r"pages \1-\2", " ".join(question.split()).rstrip("?？。. "))
     return _plan_global(question, text) or _plan_comparison(question, text) or single_hop(question)
 
 
@@ -116,7 +119,10 @@ def plan_question(question: str) -> QueryPlan:
 
 
 def single_hop(question: str, reason: str = "one place may answer it") -> QueryPlan:
-    filters = tuple(Filter(FilterType.PAGE, p) for p in _named_pages(question))
+    filters = tuple(
+        Filter(FilterType.PAGE, p)
+        for p in _named_pages(_PAGE_TO_PAGE.sub(r"pages \1-\2", question))
+    )
     steps = [Step(name) for name in _SINGLE_HOP]
     if filters:
         # A page that the question names is where to look, not the only place: the operator adds
