@@ -61,7 +61,7 @@ def _labelled(index: BookIndex, text: str) -> list[int]:
     if single:
         return single
     ends = re.split(r"\s*[-–—~〜]\s*", text.strip())
-    if len(ends) != 2:
-        return []
+    if len(ends) != 2 or all(end.isdecimal() for end in ends):
+        return []  # a range of plain numbers counts physical pages
     first, last = (index.pages_labelled(end) for end in ends)
     return list(range(first[0], last[0] + 1)) if first and last else []
