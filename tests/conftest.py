@@ -1,0 +1,54 @@
+"""Shared fixtures: the sample book on a shelf, and the optional evaluation data."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bookrag_fast import Book, Library
+
+DATA = Path(__file__).parent / "data"
+HANDBOOK = DATA / "handbook.pdf"
+
+
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """A shelf with the sample book; tests that change a shelf make their own."""
+    with Library.open(tmp_path_factory.mktemp("shelf")) as lib:
+        lib.add(HANDBOOK)
+        yield lib
+
+
+@pytest.fixture(scope="session")
+def handbook(shelf: Library) -> Book:
+    return shelf.books()[0]
+
+
+@pytest.fixture(scope="session")
+def evaluation_data() -> Path:
+    """Real documents with known answers; they are no part of the project."""
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("BOOKRAG_TEST_DATA", beside))
+    if not (folder / "qa.jsonl").is_file():
+        pytest.skip("no evaluation documents here (set BOOKRAG_TEST_DATA)")
+    return folder
+
+
+@pytest.fixture(autouse=True, scope="session")
+def loopback_only() -> Iterator[None]:
+    """Nothing in the tests may reach beyond this machine."""
+    real = socket.socket.connect
+
+    def connect(self: socket.socket, address: object) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            host = str(address[0])  # type: ignore[index]
+            if not (host.startswith("127.") or host in ("::1", "localhost")):
+                raise OSError(f"a test tried to reach {host}")
+        real(self, address)  # type: ignore[arg-type]
+
+    socket.socket.connect = connect  # type: ignore[method-assign]
+    yield
+    socket.socket.connect = real  # type: ignore[method-assign]
