@@ -8,18 +8,12 @@
 #include "bookrag/knowledge_graph.hpp"
 #include "bookrag/pagerank.hpp"
 #include "bookrag/skyline.hpp"
+#include "casters.hpp"
 #include "module.hpp"
 
 namespace bookrag::python {
 
 namespace {
-
-// The result with its shape, since a matrix of 0 rows does not tell its columns.
-struct ShapedGradientDrop {
-    GradientDrop result;
-    std::int64_t rows;
-    std::int64_t columns;
-};
 
 double real(const py::object& value, const char* name) {
     const double result = PyFloat_AsDouble(value.ptr());
@@ -42,8 +36,8 @@ void bind_pagerank(py::module_& m) {
             if (given) {
                 own.assign(given->values().begin(), given->values().end());
                 if (own.size() != ids.size()) {
-                    refuse("weights", "has " + std::to_string(own.size()) + " values, but seeds has " +
-                                          std::to_string(ids.size()));
+                    refuse("weights", "has " + std::to_string(own.size()) +
+                                          " values, but seeds has " + std::to_string(ids.size()));
                 }
             }
             const PageRankOptions options{real(damping, "damping"), real(tol, "tol")};
@@ -52,9 +46,8 @@ void bind_pagerank(py::module_& m) {
                     without_gil([&] { return personalized_pagerank(graph, ids, own, options); }));
             }
             const auto within = integers<EntityId>(entities, "entities");
-            return owned(without_gil([&] {
-                return personalized_pagerank_within(graph, within, ids, own, options);
-            }));
+            return owned(without_gil(
+                [&] { return personalized_pagerank_within(graph, within, ids, own, options); }));
         },
         py::arg("graph"), py::arg("seeds"), py::arg("weights") = py::none(), py::kw_only(),
         py::arg("damping") = 0.5, py::arg("tol") = 1e-6, py::arg("entities") = py::none(),
@@ -78,8 +71,10 @@ no seed within `entities`.)");
             return owned(without_gil([&] { return link.project(s.values()); }));
         },
         py::arg("link"), py::arg("scores"),
-        "float32[num_nodes]: for each node the sum of scores float32[num_entities] over the entities that\n"
-        "GTLink ties to it (BookRAG, arXiv 2512.03413, graph reasoning). Same as link.project(scores).");
+        "float32[num_nodes]: for each node the sum of scores float32[num_entities] over the "
+        "entities that\n"
+        "GTLink ties to it (BookRAG, arXiv 2512.03413, graph reasoning). Same as "
+        "link.project(scores).");
 }
 
 void bind_skyline(py::module_& m) {
@@ -105,7 +100,8 @@ void bind_resolution(py::module_& m) {
     m.attr("MERGE") = static_cast<int>(ResolutionCase::merge);
     m.attr("AMBIGUOUS") = static_cast<int>(ResolutionCase::ambiguous);
 
-    py::class_<ShapedGradientDrop>(m, "GradientDrop", "Result of gradient_drop: one decision a row.")
+    py::class_<ShapedGradientDrop>(m, "GradientDrop",
+                                   "Result of gradient_drop: one decision a row.")
         .def("__len__", [](const ShapedGradientDrop& r) { return r.rows; })
         .def("__repr__",
              [](const ShapedGradientDrop& r) {
@@ -133,7 +129,8 @@ void bind_resolution(py::module_& m) {
                 return view(std::span<const std::int32_t>(r.result.order), self)
                     .reshape({r.rows, r.columns});
             },
-            "int32[n, k]: columns by descending score, ties by column; the first size[i] of row i are its\n"
+            "int32[n, k]: columns by descending score, ties by column; the first size[i] of row i "
+            "are its\n"
             "high group; read-only view.");
 
     m.def(
@@ -180,7 +177,8 @@ Compared in float32. O(n k log k). Raises InvalidArgumentError for NaN or +inf, 
                 const auto& p = py::cast<const MergePlan&>(self);
                 return view(std::span<const std::int64_t>(p.skipped), self);
             },
-            "int64[s]: numbers of the pairs that `incompatible` kept apart, ascending; read-only view.");
+            "int64[s]: numbers of the pairs that `incompatible` kept apart, ascending; read-only "
+            "view.");
 
     m.def(
         "merge_plan",
@@ -193,8 +191,8 @@ Compared in float32. O(n k log k). Raises InvalidArgumentError for NaN or +inf, 
             if (!incompatible.is_none()) {
                 const auto pairs = as_array(incompatible, "incompatible", 2);
                 if (pairs.shape(1) != 2) {
-                    refuse("incompatible", "has " + std::to_string(pairs.shape(1)) +
-                                               " columns, but must have 2");
+                    refuse("incompatible",
+                           "has " + std::to_string(pairs.shape(1)) + " columns, but must have 2");
                 }
                 apart = integers<EntityId>(pairs, "incompatible", 2);
             }

@@ -49,7 +49,8 @@ template <typename T>
 std::vector<T> integers(const py::object& value, const char* name, py::ssize_t ndim = 1) {
     const py::array array = as_array(value, name, ndim);
     const char kind = array.dtype().kind();
-    if (array.size() == 0 && (kind == 'f' || kind == 'O')) return {};  // [] and np.array([]) are floats
+    if (array.size() == 0 && (kind == 'f' || kind == 'O'))
+        return {};  // [] and np.array([]) are floats
     if (kind != 'i' && kind != 'u') {
         refuse(name, "has dtype " + dtype_name(array) + ", but must hold integers");
     }
@@ -78,8 +79,8 @@ std::vector<T> integers(const py::object& value, const char* name, py::ssize_t n
     return out;
 }
 
-// Floats, borrowed from the caller where they already are contiguous float32, else a converted copy.
-// The core reads borrowed floats without trusting them twice.
+// Floats, borrowed from the caller where they already are contiguous float32, else a converted
+// copy. The core reads borrowed floats without trusting them twice.
 class Floats {
   public:
     Floats(const py::object& value, const char* name, py::ssize_t ndim) {
@@ -116,7 +117,8 @@ class Floats {
         for (py::ssize_t i = 0; i < wide.size(); ++i) {
             if (std::isfinite(from[i]) &&
                 std::abs(from[i]) > double{std::numeric_limits<float>::max()}) {
-                refuse(name, "holds " + py::str(py::float_(from[i])).cast<std::string>() + ", which float32 cannot hold");
+                refuse(name, "holds " + py::str(py::float_(from[i])).cast<std::string>() +
+                                 ", which float32 cannot hold");
             }
             to[i] = static_cast<float>(from[i]);
         }
@@ -139,9 +141,10 @@ inline std::int64_t integer(const py::object& value, const char* name,
     int overflow = 0;
     const long long result = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
     if (overflow != 0 || result < low || result > high) {
-        throw Error(ErrorCode::out_of_range,
-                    std::string(name) + " is " + py::str(index).cast<std::string>() +
-                        ", which is outside " + std::to_string(low) + " to " + std::to_string(high));
+        throw Error(ErrorCode::out_of_range, std::string(name) + " is " +
+                                                 py::str(index).cast<std::string>() +
+                                                 ", which is outside " + std::to_string(low) +
+                                                 " to " + std::to_string(high));
     }
     return result;
 }
@@ -169,7 +172,9 @@ py::array_t<T> owned(std::vector<T>&& values, std::vector<py::ssize_t> shape = {
     auto held = std::make_unique<std::vector<T>>(std::move(values));
     const T* data = held->data();
     if (shape.empty()) shape = {static_cast<py::ssize_t>(held->size())};
-    py::capsule owner(held.get(), [](void* p) { std::default_delete<std::vector<T>>()(static_cast<std::vector<T>*>(p)); });
+    py::capsule owner(held.get(), [](void* p) {
+        std::default_delete<std::vector<T>>()(static_cast<std::vector<T>*>(p));
+    });
     held.release();  // the capsule has it
     return py::array_t<T>(std::move(shape), data, owner);
 }

@@ -12,8 +12,8 @@ namespace py = pybind11;
 
 namespace {
 
-// The one place where the core's errors become Python's. The exception classes are looked up when an
-// error happens: nothing is cached across interpreters, and only the failing path pays.
+// The one place where the core's errors become Python's. The exception classes are looked up when
+// an error happens: nothing is cached across interpreters, and only the failing path pays.
 void translate(std::exception_ptr thrown) {
     try {
         if (thrown) std::rethrow_exception(thrown);
@@ -21,8 +21,11 @@ void translate(std::exception_ptr thrown) {
         const char* name = "InvalidArgumentError";
         switch (error.code()) {
             case bookrag::ErrorCode::invalid_argument:
-            case bookrag::ErrorCode::out_of_range: break;
-            case bookrag::ErrorCode::too_large: name = "TooLargeError"; break;
+            case bookrag::ErrorCode::out_of_range:
+                break;
+            case bookrag::ErrorCode::too_large:
+                name = "TooLargeError";
+                break;
         }
         try {
             const py::object type = py::module_::import("bookrag_fast.errors").attr(name);

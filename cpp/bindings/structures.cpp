@@ -6,6 +6,7 @@
 #include "bookrag/gt_link.hpp"
 #include "bookrag/knowledge_graph.hpp"
 #include "bookrag/tree.hpp"
+#include "casters.hpp"
 #include "module.hpp"
 
 namespace bookrag::python {
@@ -21,7 +22,8 @@ auto view_property(Get get) {
 }
 
 void bind_tree(py::module_& m) {
-    py::class_<Tree> tree(m, "Tree", R"(The document tree of a book (BookRAG, arXiv 2512.03413, section 4).
+    py::class_<Tree> tree(m, "Tree",
+                          R"(The document tree of a book (BookRAG, arXiv 2512.03413, section 4).
 
 Tree(parents, kinds, page_first, page_last)
 
@@ -50,10 +52,13 @@ parent, a cycle, an impossible page span; the message names the node.)");
              })
         .def_property_readonly("num_nodes", &Tree::num_nodes)
         .def_property_readonly("root", &Tree::root)
-        .def_property_readonly("max_depth", &Tree::max_depth, "Depth of the deepest node; the root has 0.")
-        .def_property_readonly("parents", view_property<Tree>([](const Tree& t) { return t.parents(); }),
+        .def_property_readonly("max_depth", &Tree::max_depth,
+                               "Depth of the deepest node; the root has 0.")
+        .def_property_readonly("parents",
+                               view_property<Tree>([](const Tree& t) { return t.parents(); }),
                                "int32[n], -1 at the root; read-only view.")
-        .def_property_readonly("kinds", view_property<Tree>([](const Tree& t) { return t.kinds(); }),
+        .def_property_readonly("kinds",
+                               view_property<Tree>([](const Tree& t) { return t.kinds(); }),
                                "uint8[n]; read-only view.")
         .def_property_readonly("page_first",
                                view_property<Tree>([](const Tree& t) { return t.page_first(); }),
@@ -61,7 +66,8 @@ parent, a cycle, an impossible page span; the message names the node.)");
         .def_property_readonly("page_last",
                                view_property<Tree>([](const Tree& t) { return t.page_last(); }),
                                "int32[n], included, 0 on no page; read-only view.")
-        .def_property_readonly("depths", view_property<Tree>([](const Tree& t) { return t.depths(); }),
+        .def_property_readonly("depths",
+                               view_property<Tree>([](const Tree& t) { return t.depths(); }),
                                "int32[n], 0 at the root; read-only view.")
         .def_property_readonly("subtree_sizes",
                                view_property<Tree>([](const Tree& t) { return t.subtree_sizes(); }),
@@ -69,9 +75,9 @@ parent, a cycle, an impossible page span; the message names the node.)");
         .def_property_readonly("positions",
                                view_property<Tree>([](const Tree& t) { return t.positions(); }),
                                "int32[n], rank of each node in document order; read-only view.")
-        .def_property_readonly("document_order",
-                               view_property<Tree>([](const Tree& t) { return t.document_order(); }),
-                               "int32[n], all nodes in document order; read-only view.");
+        .def_property_readonly(
+            "document_order", view_property<Tree>([](const Tree& t) { return t.document_order(); }),
+            "int32[n], all nodes in document order; read-only view.");
     tree.def(
             "children",
             [](const py::object& self, const py::object& node) {
@@ -143,7 +149,9 @@ parent, a cycle, an impossible page span; the message names the node.)");
 }
 
 void bind_graph(py::module_& m) {
-    py::class_<KnowledgeGraph> graph(m, "KnowledgeGraph", R"(The knowledge graph of a book: an undirected weighted multigraph (BookRAG, arXiv 2512.03413).
+    py::class_<KnowledgeGraph> graph(
+        m, "KnowledgeGraph",
+        R"(The knowledge graph of a book: an undirected weighted multigraph (BookRAG, arXiv 2512.03413).
 
 KnowledgeGraph(num_entities, sources, targets, weights)
 
@@ -151,20 +159,20 @@ sources, targets  int32[m]    relation i joins sources[i] and targets[i]
 weights           float32[m]  finite and > 0; only their ratios matter
 
 Parallel relations are kept, each with its id, and their weights add up in a random walk. A self-loop
-is its entity's neighbour once and counts its weight once. Building takes O(num_entities + m).
+is its entity's neighbour once and counts its weight once (igraph counts it twice). Building takes O(num_entities + m).
 Raises InvalidArgumentError for unequal lengths, an unknown entity, a weight that is NaN, infinite or
 <= 0, with the position; TooLargeError beyond MAX_ENTITIES or MAX_RELATIONS.)");
-    graph.def(py::init([](const py::object& num_entities, const py::object& sources,
-                          const py::object& targets, const py::object& weights) {
-                  const auto n = integer(num_entities, "num_entities");
-                  const auto from = integers<EntityId>(sources, "sources");
-                  const auto to = integers<EntityId>(targets, "targets");
-                  const Floats w(weights, "weights", 1);
-                  const std::vector<float> own(w.values().begin(), w.values().end());
-                  return without_gil(
-                      [&] { return std::make_unique<KnowledgeGraph>(n, from, to, own); });
-              }),
-              py::arg("num_entities"), py::arg("sources"), py::arg("targets"), py::arg("weights"));
+    graph.def(
+        py::init([](const py::object& num_entities, const py::object& sources,
+                    const py::object& targets, const py::object& weights) {
+            const auto n = integer(num_entities, "num_entities");
+            const auto from = integers<EntityId>(sources, "sources");
+            const auto to = integers<EntityId>(targets, "targets");
+            const Floats w(weights, "weights", 1);
+            const std::vector<float> own(w.values().begin(), w.values().end());
+            return without_gil([&] { return std::make_unique<KnowledgeGraph>(n, from, to, own); });
+        }),
+        py::arg("num_entities"), py::arg("sources"), py::arg("targets"), py::arg("weights"));
     graph.def("__len__", &KnowledgeGraph::num_entities)
         .def("__repr__",
              [](const KnowledgeGraph& g) {
@@ -173,16 +181,19 @@ Raises InvalidArgumentError for unequal lengths, an unknown entity, a weight tha
              })
         .def_property_readonly("num_entities", &KnowledgeGraph::num_entities)
         .def_property_readonly("num_relations", &KnowledgeGraph::num_relations)
+        .def_property_readonly("offsets",
+                               view_property<KnowledgeGraph>(
+                                   [](const KnowledgeGraph& g) { return g.adjacency().offsets; }),
+                               "int64[num_entities + 1]: slots of entity e are offsets[e] to "
+                               "offsets[e + 1]; read-only view.")
         .def_property_readonly(
-            "offsets",
-            view_property<KnowledgeGraph>([](const KnowledgeGraph& g) { return g.adjacency().offsets; }),
-            "int64[num_entities + 1]: slots of entity e are offsets[e] to offsets[e + 1]; read-only view.")
-        .def_property_readonly(
-            "targets",
-            view_property<KnowledgeGraph>([](const KnowledgeGraph& g) { return g.adjacency().targets; }),
+            "targets", view_property<KnowledgeGraph>([](const KnowledgeGraph& g) {
+                return g.adjacency().targets;
+            }),
             "int32[slots], neighbour of each slot, ascending within an entity; read-only view.")
         .def_property_readonly(
-            "weights", view_property<KnowledgeGraph>([](const KnowledgeGraph& g) { return g.weights(); }),
+            "weights",
+            view_property<KnowledgeGraph>([](const KnowledgeGraph& g) { return g.weights(); }),
             "float32[slots]; read-only view.")
         .def_property_readonly(
             "relation_ids",
@@ -205,7 +216,8 @@ Raises InvalidArgumentError for unequal lengths, an unknown entity, a weight tha
                                       view(n.relations, self));
             },
             py::arg("entity"),
-            "(ids int32[d], weights float32[d], relation ids int32[d]) by neighbour, then relation;\n"
+            "(ids int32[d], weights float32[d], relation ids int32[d]) by neighbour, then "
+            "relation;\n"
             "read-only views. O(1).")
         .def(
             "induced",
@@ -215,12 +227,15 @@ Raises InvalidArgumentError for unequal lengths, an unknown entity, a weight tha
                 return py::make_tuple(std::move(part.graph), owned(std::move(part.entities)));
             },
             py::arg("entities"),
-            "(graph, ids): the graph of `entities` int32[k] (any order, repeats allowed) and the relations\n"
+            "(graph, ids): the graph of `entities` int32[k] (any order, repeats allowed) and the "
+            "relations\n"
             "among them. Its entity i is ids[i], ascending; its relation ids are this graph's.");
 }
 
 void bind_link(py::module_& m) {
-    py::class_<GTLink> link(m, "GTLink", R"(Which tree nodes an entity was extracted from (BookRAG, arXiv 2512.03413, GT-Link).
+    py::class_<GTLink> link(
+        m, "GTLink",
+        R"(Which tree nodes an entity was extracted from (BookRAG, arXiv 2512.03413, GT-Link).
 
 GTLink(num_entities, num_nodes, entities, nodes)
 
@@ -251,13 +266,15 @@ TooLargeError beyond MAX_ENTITIES, MAX_NODES or MAX_RELATIONS.)");
     link.def(
             "nodes_of",
             [](const py::object& self, const py::object& entity) {
-                return view(py::cast<const GTLink&>(self).nodes_of(integer32(entity, "entity")), self);
+                return view(py::cast<const GTLink&>(self).nodes_of(integer32(entity, "entity")),
+                            self);
             },
             py::arg("entity"), "int32[k], nodes of an entity, ascending; read-only view. O(1).")
         .def(
             "entities_of",
             [](const py::object& self, const py::object& node) {
-                return view(py::cast<const GTLink&>(self).entities_of(integer32(node, "node")), self);
+                return view(py::cast<const GTLink&>(self).entities_of(integer32(node, "node")),
+                            self);
             },
             py::arg("node"), "int32[k], entities of a node, ascending; read-only view. O(1).")
         .def(
@@ -281,7 +298,8 @@ TooLargeError beyond MAX_ENTITIES, MAX_NODES or MAX_RELATIONS.)");
                 return owned(without_gil([&] { return l.project(s.values()); }));
             },
             py::arg("scores"),
-            "float32[num_nodes]: sum of scores float32[num_entities] over the entities of each node.\n"
+            "float32[num_nodes]: sum of scores float32[num_entities] over the entities of each "
+            "node.\n"
             "Scores must be finite. Added in float64.");
 }
 

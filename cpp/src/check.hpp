@@ -49,8 +49,8 @@ inline void check_ids(std::span<const std::int32_t> ids, std::int64_t count, con
                       const char* things) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
         if (ids[i] < 0 || ids[i] >= count) {
-            fail(ErrorCode::out_of_range, at(name, i) + " is " + std::to_string(ids[i]) + ", but " +
-                                              known(count, things));
+            fail(ErrorCode::out_of_range,
+                 at(name, i) + " is " + std::to_string(ids[i]) + ", but " + known(count, things));
         }
     }
 }
@@ -65,7 +65,8 @@ inline void check_count(std::int64_t count, std::int64_t limit, const char* name
     }
 }
 
-inline void check_same_length(std::size_t a, const char* name_a, std::size_t b, const char* name_b) {
+inline void check_same_length(std::size_t a, const char* name_a, std::size_t b,
+                              const char* name_b) {
     if (a != b) {
         invalid(std::string(name_a) + " has " + std::to_string(a) + " values and " + name_b +
                 " has " + std::to_string(b) + ", but they must be equally long");

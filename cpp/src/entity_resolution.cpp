@@ -14,7 +14,9 @@ namespace {
 
 constexpr float kAbsent = -std::numeric_limits<float>::infinity();
 
-std::size_t idx(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
+std::size_t idx(std::int64_t i) noexcept {
+    return static_cast<std::size_t>(i);
+}
 
 struct Candidate {
     float score;
@@ -29,8 +31,8 @@ ResolutionCase decide(std::span<const Candidate> row, const GradientDropOptions&
         return ResolutionCase::new_entity;
     }
     std::size_t high = 1;
-    // Scores in the group are >= 0, since the best is and each next one is at least a share of it; an
-    // absent one, -inf, always drops.
+    // Scores in the group are >= 0, since the best is and each next one is at least a share of it;
+    // an absent one, -inf, always drops.
     while (high < row.size() && row[high].score >= options.g * row[high - 1].score) ++high;
     size = static_cast<std::int32_t>(high);
     if (high == 1) return ResolutionCase::merge;
@@ -93,7 +95,8 @@ class DisjointSets {
 GradientDrop gradient_drop(std::span<const float> scores, std::int64_t n, std::int64_t k,
                            const GradientDropOptions& options) {
     if (!(options.g > 0.0F && options.g <= 1.0F)) {
-        detail::invalid("g is " + detail::text(double{options.g}) + ", but must be above 0 and at most 1");
+        detail::invalid("g is " + detail::text(double{options.g}) +
+                        ", but must be above 0 and at most 1");
     }
     if (!(options.min_score >= 0.0F && std::isfinite(options.min_score))) {
         detail::invalid("min_score is " + detail::text(double{options.min_score}) +
@@ -116,7 +119,8 @@ GradientDrop gradient_drop(std::span<const float> scores, std::int64_t n, std::i
             const float score = scores[i * row.size() + c];
             if (!(score < std::numeric_limits<float>::infinity())) {
                 detail::invalid("scores[" + std::to_string(i) + ", " + std::to_string(c) + "] is " +
-                                detail::text(double{score}) + ", but must be finite (-inf: no candidate)");
+                                detail::text(double{score}) +
+                                ", but must be finite (-inf: no candidate)");
             }
             row[c] = {score, static_cast<std::int32_t>(c)};
         }

@@ -11,7 +11,9 @@ namespace bookrag {
 
 namespace {
 
-std::size_t idx(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
+std::size_t idx(std::int64_t i) noexcept {
+    return static_cast<std::size_t>(i);
+}
 
 struct Rows {
     std::vector<std::int64_t> offsets;
@@ -80,11 +82,12 @@ std::vector<std::int32_t> distinct(std::span<const std::int32_t> ids) {
 
 }  // namespace
 
-GTLink::GTLink(std::int64_t num_entities, std::int64_t num_nodes, std::span<const EntityId> entities,
-               std::span<const NodeId> nodes) {
+GTLink::GTLink(std::int64_t num_entities, std::int64_t num_nodes,
+               std::span<const EntityId> entities, std::span<const NodeId> nodes) {
     detail::check_count(num_entities, kMaxEntities, "num_entities");
     detail::check_count(num_nodes, kMaxNodes, "num_nodes");
-    detail::check_count(static_cast<std::int64_t>(entities.size()), kMaxRelations, "number of links");
+    detail::check_count(static_cast<std::int64_t>(entities.size()), kMaxRelations,
+                        "number of links");
     detail::check_same_length(entities.size(), "entities", nodes.size(), "nodes");
     detail::check_ids(entities, num_entities, "entities", "entities");
     detail::check_ids(nodes, num_nodes, "nodes", "nodes");
@@ -132,7 +135,8 @@ std::vector<float> GTLink::project(std::span<const float> scores) const {
     const CsrView rows = node_to_entities();
     for (std::size_t n = 0; n < out.size(); ++n) {
         double sum = 0.0;
-        for (const EntityId e : rows.row(static_cast<std::int64_t>(n))) sum += double{scores[idx(e)]};
+        for (const EntityId e : rows.row(static_cast<std::int64_t>(n)))
+            sum += double{scores[idx(e)]};
         out[n] = static_cast<float>(sum);
     }
     return out;

@@ -12,7 +12,9 @@ namespace bookrag {
 
 namespace {
 
-std::size_t idx(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
+std::size_t idx(std::int64_t i) noexcept {
+    return static_cast<std::size_t>(i);
+}
 
 void check_weights(std::span<const float> weights) {
     for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -60,8 +62,9 @@ KnowledgeGraph::KnowledgeGraph(std::int64_t num_entities, std::span<const Entity
         }
     }
 
-    // Second pass: the adjacency is symmetric, so handing each slot of row u over to its neighbour's
-    // row, u ascending, fills every row in order of neighbour, then of relation: a radix sort.
+    // Second pass: the adjacency is symmetric, so handing each slot of row u over to its
+    // neighbour's row, u ascending, fills every row in order of neighbour, then of relation: a
+    // radix sort.
     targets_.resize(slots);
     weights_.resize(slots);
     relations_.resize(slots);

@@ -12,7 +12,9 @@ namespace {
 
 constexpr double kMaxPasses = 1e5;
 
-std::size_t idx(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
+std::size_t idx(std::int64_t i) noexcept {
+    return static_cast<std::size_t>(i);
+}
 
 // Passes after which the error must be within tol / 2 whatever the graph: the first iterate is at
 // most `damping` away in L1, and every pass shrinks that by damping.
@@ -40,7 +42,8 @@ std::int64_t max_passes(const PageRankOptions& options) {
 std::vector<double> restart_distribution(std::int32_t num_entities, std::span<const EntityId> seeds,
                                          std::span<const float> weights) {
     if (seeds.empty()) detail::invalid("seeds is empty, but the walk must start somewhere");
-    if (!weights.empty()) detail::check_same_length(seeds.size(), "seeds", weights.size(), "weights");
+    if (!weights.empty())
+        detail::check_same_length(seeds.size(), "seeds", weights.size(), "weights");
     detail::check_ids(seeds, num_entities, "seeds", "entities");
     for (std::size_t i = 0; i < weights.size(); ++i) {
         if (!std::isfinite(weights[i]) || weights[i] < 0.0F) {
@@ -103,8 +106,10 @@ std::vector<double> stationary(const KnowledgeGraph& graph, const std::vector<do
     for (std::size_t v = 0; v < restart.size(); ++v) {
         if (!(strength[v] > 0.0)) isolated += restart[v];
     }
-    const double scale = (1.0 - options.damping) / (1.0 - options.damping * std::min(isolated, 1.0));
-    std::vector<double> x = solve(graph, restart, options.damping, options.tol / 2.0 / scale, passes);
+    const double scale =
+        (1.0 - options.damping) / (1.0 - options.damping * std::min(isolated, 1.0));
+    std::vector<double> x =
+        solve(graph, restart, options.damping, options.tol / 2.0 / scale, passes);
 
     // Exact y gives a sum of 1 after scaling; dividing by the sum instead of multiplying by the
     // scale makes it so for the iterate too, and at most doubles its error (hence tol / 2).
@@ -116,7 +121,8 @@ std::vector<double> stationary(const KnowledgeGraph& graph, const std::vector<do
 
 }  // namespace
 
-std::vector<float> personalized_pagerank(const KnowledgeGraph& graph, std::span<const EntityId> seeds,
+std::vector<float> personalized_pagerank(const KnowledgeGraph& graph,
+                                         std::span<const EntityId> seeds,
                                          std::span<const float> weights,
                                          const PageRankOptions& options) {
     const auto restart = restart_distribution(graph.num_entities(), seeds, weights);

@@ -137,7 +137,8 @@ std::vector<std::int64_t> skyline4(std::span<const float> scores) {
 
 std::vector<std::int64_t> skyline(std::span<const float> scores, std::int64_t d) {
     if (d < 2 || d > 4) {
-        detail::invalid("scores has " + std::to_string(d) + " columns, but a skyline takes 2, 3 or 4");
+        detail::invalid("scores has " + std::to_string(d) +
+                        " columns, but a skyline takes 2, 3 or 4");
     }
     if (scores.size() % static_cast<std::size_t>(d) != 0) {
         detail::invalid("scores has " + std::to_string(scores.size()) +

@@ -10,7 +10,9 @@ namespace bookrag {
 
 namespace {
 
-std::size_t idx(std::int32_t i) noexcept { return static_cast<std::size_t>(i); }
+std::size_t idx(std::int32_t i) noexcept {
+    return static_cast<std::size_t>(i);
+}
 
 }  // namespace
 
@@ -97,11 +99,13 @@ void Tree::build_order() {
         stack.insert(stack.end(), below.rbegin(), below.rend());
     }
 
-    if (order_.size() != n) {  // whoever the root does not reach hangs on a cycle: name a node of it
+    if (order_.size() !=
+        n) {  // whoever the root does not reach hangs on a cycle: name a node of it
         const auto lost = std::find(positions_.begin(), positions_.end(), -1);
         auto v = static_cast<NodeId>(lost - positions_.begin());
         for (std::size_t step = 0; step < n; ++step) v = parents_[idx(v)];
-        detail::invalid("node " + std::to_string(v) + " is its own ancestor (a cycle through node " +
+        detail::invalid("node " + std::to_string(v) +
+                        " is its own ancestor (a cycle through node " +
                         std::to_string(parents_[idx(v)]) + ")");
     }
 
@@ -121,7 +125,8 @@ void Tree::build_depth_and_kind_lists() {
         ++depth_offsets_[idx(depths_[v]) + 1];
         ++kind_offsets_[std::size_t{kinds_[v]} + 1];
     }
-    for (std::size_t d = 1; d < depth_offsets_.size(); ++d) depth_offsets_[d] += depth_offsets_[d - 1];
+    for (std::size_t d = 1; d < depth_offsets_.size(); ++d)
+        depth_offsets_[d] += depth_offsets_[d - 1];
     for (std::size_t c = 1; c < kind_offsets_.size(); ++c) kind_offsets_[c] += kind_offsets_[c - 1];
 
     by_depth_.resize(n);
@@ -134,7 +139,9 @@ void Tree::build_depth_and_kind_lists() {
     }
 }
 
-void Tree::check_node(NodeId node) const { detail::check_id(node, num_nodes(), "node", "nodes"); }
+void Tree::check_node(NodeId node) const {
+    detail::check_id(node, num_nodes(), "node", "nodes");
+}
 
 std::span<const NodeId> Tree::children(NodeId node) const {
     check_node(node);
@@ -169,13 +176,15 @@ NodeId Tree::ancestor_unchecked(NodeId node, std::int32_t depth) const noexcept 
 
 NodeId Tree::ancestor_at_depth(NodeId node, std::int32_t depth) const {
     check_node(node);
-    if (depth < 0) detail::invalid("depth is " + std::to_string(depth) + ", but the root has depth 0");
+    if (depth < 0)
+        detail::invalid("depth is " + std::to_string(depth) + ", but the root has depth 0");
     return ancestor_unchecked(node, depth);
 }
 
 std::vector<NodeId> Tree::ancestors_at_depth(std::span<const NodeId> nodes,
                                              std::int32_t depth) const {
-    if (depth < 0) detail::invalid("depth is " + std::to_string(depth) + ", but the root has depth 0");
+    if (depth < 0)
+        detail::invalid("depth is " + std::to_string(depth) + ", but the root has depth 0");
     detail::check_ids(nodes, num_nodes(), "nodes", "nodes");
     std::vector<NodeId> out(nodes.size());
     std::transform(nodes.begin(), nodes.end(), out.begin(),
@@ -210,7 +219,8 @@ std::vector<NodeId> Tree::subtree_union(std::span<const NodeId> nodes) const {
 
 std::span<const NodeId> Tree::nodes_of_kind(std::uint8_t kind) const noexcept {
     const auto begin = kind_offsets_[kind];
-    return std::span(by_kind_).subspan(idx(begin), idx(kind_offsets_[std::size_t{kind} + 1] - begin));
+    return std::span(by_kind_).subspan(idx(begin),
+                                       idx(kind_offsets_[std::size_t{kind} + 1] - begin));
 }
 
 std::vector<NodeId> Tree::nodes_in_pages(std::int32_t first, std::int32_t last) const {

@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
             std::printf("ok      %s.%s\n", test.suite.c_str(), test.name.c_str());
         } catch (const std::exception& error) {
             ++failed;
-            std::printf("FAILED  %s.%s\n        %s\n", test.suite.c_str(), test.name.c_str(), error.what());
+            std::printf("FAILED  %s.%s\n        %s\n", test.suite.c_str(), test.name.c_str(),
+                        error.what());
         }
     }
     std::printf("%d run, %d failed\n", ran, failed);

@@ -74,7 +74,8 @@ TEST(graph, rows_are_sorted_and_symmetric) {
                 if (i == 0) continue;
                 const bool later_neighbour = row.entities[i - 1] < row.entities[i];
                 const bool later_relation = row.relations[i - 1] < row.relations[i];
-                CHECK(later_neighbour || (row.entities[i - 1] == row.entities[i] && later_relation));
+                CHECK(later_neighbour ||
+                      (row.entities[i - 1] == row.entities[i] && later_relation));
             }
         }
         for (std::size_t r = 0; r < m; ++r) CHECK_EQ(seen[r], from[r] == to[r] ? 1 : 2);

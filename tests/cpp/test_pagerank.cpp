@@ -15,7 +15,9 @@ using Floats = std::vector<float>;
 
 namespace {
 
-double sum(const Floats& x) { return std::accumulate(x.begin(), x.end(), 0.0); }
+double sum(const Floats& x) {
+    return std::accumulate(x.begin(), x.end(), 0.0);
+}
 
 // A walker's distribution pushed on for a thousand steps over a dense transition matrix.
 std::vector<double> walk(std::int32_t n, const Ids& from, const Ids& to, const Floats& weights,
@@ -95,7 +97,8 @@ TEST(pagerank, agrees_with_a_dense_walk) {
             for (const double tol : {1e-3, 1e-6}) {
                 const auto x = personalized_pagerank(g, seeds, seed_weights, {damping, tol});
                 double error = 0.0;
-                for (std::size_t i = 0; i < x.size(); ++i) error += std::abs(double{x[i]} - exact[i]);
+                for (std::size_t i = 0; i < x.size(); ++i)
+                    error += std::abs(double{x[i]} - exact[i]);
                 CHECK(error <= tol + 1e-7);
                 CHECK(std::abs(sum(x) - 1.0) < 1e-6);
             }

@@ -28,12 +28,12 @@ void expect(const Floats& row, std::uint8_t wanted_case, std::int32_t wanted_siz
 
 TEST(resolution, the_cases_of_algorithm_1) {
     expect({0.9F, 0.1F, 0.1F}, kMerge, 1);
-    expect({0.1F, 0.1F, 0.9F}, kMerge, 1);         // any order
+    expect({0.1F, 0.1F, 0.9F}, kMerge, 1);  // any order
     expect({0.9F, 0.8F, 0.1F}, kAmbiguous, 2);
-    expect({0.9F, 0.8F, 0.7F}, kNew, 3);           // Case A: no drop anywhere
-    expect({0.49F, 0.1F, 0.1F}, kNew, 0);          // gate
-    expect({0.5F, 0.1F, 0.1F}, kMerge, 1);         // on the gate
-    expect({1.0F, 0.6F, 0.36F}, kNew, 3);          // exactly g each time is no drop
+    expect({0.9F, 0.8F, 0.7F}, kNew, 3);    // Case A: no drop anywhere
+    expect({0.49F, 0.1F, 0.1F}, kNew, 0);   // gate
+    expect({0.5F, 0.1F, 0.1F}, kMerge, 1);  // on the gate
+    expect({1.0F, 0.6F, 0.36F}, kNew, 3);   // exactly g each time is no drop
     expect({1.0F, 0.59F, 0.58F}, kMerge, 1);
     expect({0.9F, -0.5F, -0.5F}, kMerge, 1);
 }

@@ -50,9 +50,14 @@ TEST(skyline, agrees_with_all_pairs) {
             Floats scores(static_cast<std::size_t>(random.below(60)) * d);
             for (auto& s : scores) {
                 switch (round % 3) {
-                    case 0: s = random.unit(); break;                                // hardly a tie
-                    case 1: s = static_cast<float>(random.below(4)) - 1.0F; break;  // mostly ties
-                    default: s = special[static_cast<std::size_t>(random.below(8))];
+                    case 0:
+                        s = random.unit();
+                        break;  // hardly a tie
+                    case 1:
+                        s = static_cast<float>(random.below(4)) - 1.0F;
+                        break;  // mostly ties
+                    default:
+                        s = special[static_cast<std::size_t>(random.below(8))];
                 }
             }
             CHECK_EQ(skyline(scores, static_cast<std::int64_t>(d)), by_all_pairs(scores, d));

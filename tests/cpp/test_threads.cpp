@@ -1,5 +1,5 @@
-// Threads hammering shared structures: each must see what one thread alone sees. Under TSan a hidden
-// write (a cache, a lazily built index) would be a report.
+// Threads hammering shared structures: each must see what one thread alone sees. Under TSan a
+// hidden write (a cache, a lazily built index) would be a report.
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -42,7 +42,8 @@ void hammer(F&& once) {
 TEST(threads, share_a_graph_and_a_link) {
     testing::Random random(2);
     const std::int32_t n = 500;
-    const KnowledgeGraph graph(n, random.ids(1500, n), random.ids(1500, n), random.units(1500, 0.1F));
+    const KnowledgeGraph graph(n, random.ids(1500, n), random.ids(1500, n),
+                               random.units(1500, 0.1F));
     const GTLink link(n, 300, random.ids(900, n), random.ids(900, 300));
     std::vector<std::vector<float>> ranks;
     std::vector<std::vector<float>> projected;

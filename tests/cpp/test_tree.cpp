@@ -22,7 +22,8 @@ Ids random_parents(testing::Random& random, std::int32_t n) {
     Ids name(static_cast<std::size_t>(n));
     for (std::int32_t i = 0; i < n; ++i) name[static_cast<std::size_t>(i)] = i;
     for (std::int32_t i = n - 1; i > 0; --i) {
-        std::swap(name[static_cast<std::size_t>(i)], name[static_cast<std::size_t>(random.below(i + 1))]);
+        std::swap(name[static_cast<std::size_t>(i)],
+                  name[static_cast<std::size_t>(random.below(i + 1))]);
     }
     Ids parents(name.size(), -1);
     for (std::int32_t i = 1; i < n; ++i) {
@@ -91,7 +92,8 @@ TEST(tree, names_a_node_of_the_cycle) {
         (void)make({-1, 2, 3, 2, 1});
     } catch (const bookrag::Error& error) {
         const std::string text = error.what();
-        CHECK(text.find("node 2 ") != std::string::npos || text.find("node 3 ") != std::string::npos);
+        CHECK(text.find("node 2 ") != std::string::npos ||
+              text.find("node 3 ") != std::string::npos);
         CHECK(text.find("node 4 ") == std::string::npos);
         return;
     }

@@ -55,15 +55,18 @@ std::string show(const T& value) {
 }
 
 [[noreturn]] inline void fail(const std::string& what, std::source_location where) {
-    throw Failure(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " + what);
+    throw Failure(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
+                  what);
 }
 
 template <typename A, typename B>
 void check_equal(const A& a, const B& b, const std::string& text,
                  std::source_location where = std::source_location::current()) {
     bool equal = false;
-    if constexpr (std::ranges::input_range<A>) equal = std::ranges::equal(a, b);
-    else equal = a == b;
+    if constexpr (std::ranges::input_range<A>)
+        equal = std::ranges::equal(a, b);
+    else
+        equal = a == b;
     if (!equal) fail(text + ": " + show(a) + " is not " + show(b), where);
 }
 
@@ -81,16 +84,18 @@ void check_throws(bookrag::ErrorCode code, F&& body, const std::string& text,
 
 }  // namespace testing
 
-#define TEST(suite, name)                                                                         \
-    static void test_##suite##_##name();                                                          \
-    static const testing::Registrar register_##suite##_##name(#suite, #name,                      \
-                                                              test_##suite##_##name);             \
+#define TEST(suite, name)                                                             \
+    static void test_##suite##_##name();                                              \
+    static const testing::Registrar register_##suite##_##name(#suite, #name,          \
+                                                              test_##suite##_##name); \
     static void test_##suite##_##name()
 
-#define CHECK(condition)                                                                          \
-    do {                                                                                          \
-        if (!(condition)) testing::fail(#condition " does not hold", std::source_location::current()); \
+#define CHECK(condition)                                                                 \
+    do {                                                                                 \
+        if (!(condition))                                                                \
+            testing::fail(#condition " does not hold", std::source_location::current()); \
     } while (false)
 #define CHECK_EQ(a, b) testing::check_equal((a), (b), #a)
-#define CHECK_THROWS(error_code, ...)                                                             \
-    testing::check_throws(bookrag::ErrorCode::error_code, [&] { (void)(__VA_ARGS__); }, #__VA_ARGS__)
+#define CHECK_THROWS(error_code, ...) \
+    testing::check_throws(            \
+        bookrag::ErrorCode::error_code, [&] { (void)(__VA_ARGS__); }, #__VA_ARGS__)

@@ -1,5 +1,5 @@
-// The GT-Link M of a BookIndex (BookRAG, arXiv 2512.03413, section 4): which tree nodes an entity was
-// extracted from, many to many, kept in both directions.
+// The GT-Link M of a BookIndex (BookRAG, arXiv 2512.03413, section 4): which tree nodes an entity
+// was extracted from, many to many, kept in both directions.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,9 @@ class GTLink {
     [[nodiscard]] std::vector<NodeId> nodes_of_many(std::span<const EntityId> entities) const;
     [[nodiscard]] std::vector<EntityId> entities_of_many(std::span<const NodeId> nodes) const;
 
-    // Node score = sum of the scores of the entities tied to it (BookRAG, graph reasoning), added in
-    // ascending entity order in float64, rounded once. scores: one a entity, finite.
+    // Node score = sum of the scores of the entities tied to it (BookRAG, graph reasoning), added
+    // in ascending entity order in float64, rounded once. scores: one an entity, finite.
+    //
     // O(num_nodes + num_links). Throws invalid_argument: wrong length, a value that is not finite.
     [[nodiscard]] std::vector<float> project(std::span<const float> scores) const;
 

@@ -15,17 +15,18 @@ struct InducedGraph;
 // Immutable after construction; all reads are safe from any number of threads. Returned spans live
 // as long as the graph.
 //
-// Every relation stays: parallel relations keep a slot each (their weights add up in a random walk),
-// and each slot knows the relation it came from. A relation between two entities fills one slot in
-// either row; a self-loop fills one slot in its row and counts its weight once (as in networkx and in
-// an adjacency matrix). Slots of a row are ordered by neighbour, then by relation.
+// Every relation stays: parallel relations keep a slot each (their weights add up in a random
+// walk), and each slot knows the relation it came from. A relation between two entities fills one
+// slot in either row; a self-loop fills one slot in its row and counts its weight once (as in
+// networkx and in an adjacency matrix; igraph counts it twice). Slots of a row are ordered by
+// neighbour, then by relation.
 class KnowledgeGraph {
   public:
     // Relation i joins sources[i] and targets[i] with weights[i]; three arrays of equal length.
     // Weights are finite and > 0, in any unit: only their ratios matter.
     // O(num_entities + relations) time and memory.
-    // Throws Error: unequal lengths, an unknown entity, a weight that is NaN, infinite or <= 0 (each
-    // with its position), counts beyond kMaxEntities or kMaxRelations.
+    // Throws Error: unequal lengths, an unknown entity, a weight that is NaN, infinite or <= 0
+    // (each with its position), counts beyond kMaxEntities or kMaxRelations.
     KnowledgeGraph(std::int64_t num_entities, std::span<const EntityId> sources,
                    std::span<const EntityId> targets, std::span<const float> weights);
 
@@ -71,7 +72,8 @@ class KnowledgeGraph {
 
 struct InducedGraph {
     KnowledgeGraph graph;
-    std::vector<EntityId> entities;  // entity of the original graph, by entity of the new one; ascending
+    // Entity of the original graph, by entity of the new one; ascending.
+    std::vector<EntityId> entities;
 };
 
 }  // namespace bookrag

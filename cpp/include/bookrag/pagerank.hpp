@@ -24,8 +24,8 @@ struct PageRankOptions {
 // restarts at the seeds; it sums to 1.
 //
 // Rule for entities without relations: a walk there restarts at the seeds at once. igraph
-// (personalized_pagerank with reset) and networkx (dangling = personalization) do the same. Entities
-// that no seed reaches score 0.
+// (personalized_pagerank with reset) and networkx (dangling = personalization) do the same.
+// Entities that no seed reaches score 0.
 //
 // seeds: entity ids, at least one; repeats add up. weights: empty (all seeds alike) or one a seed,
 // finite, >= 0, with a sum > 0; only their ratios matter.
@@ -41,8 +41,8 @@ struct PageRankOptions {
                                                        std::span<const float> weights = {},
                                                        const PageRankOptions& options = {});
 
-// The same walk confined to `entities` and the relations among them (BookRAG's G'). The result still
-// has one score an entity of `graph`, 0 outside. Seeds outside `entities` are left out; Error
+// The same walk confined to `entities` and the relations among them (BookRAG's G'). The result
+// still has one score an entity of `graph`, 0 outside. Seeds outside `entities` are left out; Error
 // (invalid_argument) if no seed with a weight > 0 remains.
 [[nodiscard]] std::vector<float> personalized_pagerank_within(const KnowledgeGraph& graph,
                                                               std::span<const EntityId> entities,

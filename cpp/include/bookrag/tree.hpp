@@ -12,7 +12,8 @@ namespace bookrag {
 
 // Immutable after construction; every member function is const and safe to call from any number of
 // threads. Returned spans live as long as the Tree. Node ids are the positions in the input arrays
-// and may come in any order; document order is the pre-order in which siblings come by ascending id.
+// and may come in any order; document order is the pre-order in which siblings come by ascending
+// id.
 class Tree {
   public:
     // parents[i] is the parent of node i, or -1 for the root; exactly one root.
