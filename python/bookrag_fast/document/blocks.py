@@ -22,7 +22,7 @@ _MATH_FONT = re.compile(
 )
 _MATH_SIGNS = re.compile(r"[=≤≥±×÷∑∏∫√∞∂∇∈∉⊂⊆∪∩∀∃→⇒≈≠αβγδεθλμνπρστφχψωΓΔΘΛΞΠΣΦΨΩ]")
 _FOOTNOTE_MARK = re.compile(r"^(?:\d{1,3}|[*†‡§¶]{1,3}|[a-z]\b)\s?[.)]?\s*\S")
-_LABELLED = (Scheme.PAREN, Scheme.KANA)
+_PAGE_NUMBER = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}|[ivxlc]{1,7}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,21 @@ def drafts_of(columns: list[list[Line]], page: int, page_height: float, body: Bo
         spans = table_spans(rows)
         at = 0
         for first, last in [*spans, (len(rows), len(rows))]:
-            plain = [single(row.cells, "  ") for row in rows[at:first]]
+            plain = [line for row in rows[at:first] for line in _pieces(row)]
             out.extend(_paragraphs(plain, column, page, number, page_height, body))
             if last > first:
                 out.append(_table(rows[first:last], page, number, column))
             at = last
     return out
+
+
+def _pieces(row: Row) -> list[Line]:
+    """Lines of a row outside tables. A page number stays with its title, all else stands alone."""
+    if len(row.cells) == 1:
+        return row.cells
+    if len(row.cells) == 2 and _PAGE_NUMBER.fullmatch(row.cells[1].text):
+        return [single(row.cells, "  ")]
+    return row.cells
 
 
 def _measure(rows: list[Row]) -> _Column:
@@ -169,8 +178,10 @@ def _paragraphs(
 ) -> list[Draft]:
     groups: list[list[Line]] = []
     for line in lines:
-        if groups and not _breaks(groups[-1], line, column, body):
-            groups[-1].append(line)
+        # Text side by side (a marginal note, two headings) goes on in its own lane.
+        lane = next((g for g in groups[-1:-4:-1] if _overlap(g[-1], line)), None)
+        if lane is not None and not _breaks(lane, line, column, body):
+            lane.append(line)
         else:
             groups.append([line])
     out: list[Draft] = []
@@ -180,6 +191,10 @@ def _paragraphs(
         out.append(_draft(group, column, page, number, page_height, body, gap))
         before = group[-1]
     return _merged_lists(out)
+
+
+def _overlap(a: Line, b: Line) -> bool:
+    return min(a.x1, b.x1) - max(a.x0, b.x0) > 0
 
 
 def _breaks(group: list[Line], line: Line, column: _Column, body: Body) -> bool:

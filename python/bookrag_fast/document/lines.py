@@ -175,7 +175,7 @@ def _visible(chars: PageChars, width: float, height: float) -> PageChars:
     x = (chars.box[:, 0] + chars.box[:, 2]) / 2
     y = (chars.box[:, 1] + chars.box[:, 3]) / 2
     outside = (x < -1) | (y < -1) | (x > width + 1) | (y > height + 1)
-    tiny = chars.run_size[chars.run] < 0.7
+    tiny = chars.run_size[chars.run] < 1.5  # marks for programs, not for readers
     drop = hidden | ((outside | tiny) & ~chars.generated)
     return chars.pick(~drop) if drop.any() else chars
 
@@ -196,6 +196,8 @@ def _doubled(chars: PageChars) -> BoolArray:
             & (np.abs(x[a] - x[b]) < 0.12 * size[a])
             & (np.abs(y[a] - y[b]) < 0.12 * size[a])
             & (np.abs(size[a] - size[b]) < 0.2 * size[a])
+            # A ligature comes as several characters on one place, but in one text object.
+            & (chars.run[a] != chars.run[b])
         )
         out[np.maximum(a[same], b[same])] = True
     return out
@@ -278,6 +280,9 @@ def _frame_lines(
         else:
             rounded = np.rint(size[a:b] * 4).astype(np.int64)
             main = a + int(np.flatnonzero(rounded == np.bincount(rounded).argmax())[0])
+        # Small capitals: the capitals tell the size of the heading.
+        if size_low[k] < size_high[k] <= 1.45 * size_low[k] and text.isupper():
+            main = a + int(size[a:b].argmax())
         run = int(chars.run[main])
         font = chars.fonts[int(chars.run_font[run])]
         line = Line(

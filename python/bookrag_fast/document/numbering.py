@@ -89,6 +89,9 @@ _LETTER = re.compile(r"(?P<number>[A-Z])(?P<end>[.:)])\s+(?=\S)|(?P<alone>[A-Z])
 _PAREN = re.compile(
     r"(?:[(\[](?P<number>[0-9]{1,2}|[a-zA-Z]|[ivx]{1,5})[)\]]|(?P<half>[0-9]{1,2}|[a-z])\))\s*"
 )
+_NAMED_DECIMAL = re.compile(
+    r"[A-Z][a-z]{2,12}\s(?P<number>[0-9]{1,3}(?:\.[0-9]{1,3}){1,4})[.:]?\s+[.:]?\s*(?=[A-Z])"
+)
 _KANA = re.compile(r"[(]?(?P<number>[アイウエオカキクケコ])[).．、\s]\s*")
 _SECTION_SIGN = re.compile(r"§+\s*(?P<number>[0-9]{1,4}(?:\.[0-9]{1,3}){0,3}[a-z]?)[.:]?\s*")
 _BULLET = re.compile(r"[•●○◦▪■□◆◇▶►➢➤‣⁃✓✔❖·*»\-–—‐・o](?=\s)|[•●▪■◆▶►➢➤‣⁃✓✔❖・○◦](?=\S)")
@@ -189,6 +192,9 @@ def parse_numbering(text: str) -> Numbering | None:
         return found(
             match, Scheme.DECIMAL, _values(match.group("number")), bool(match.group("end"))
         )
+    match = _NAMED_DECIMAL.match(plain)  # "Strategy 1.1.2 Operators"
+    if match:
+        return found(match, Scheme.DECIMAL, _values(match.group("number")), True)
     match = _SINGLE.match(plain)
     if match:
         return found(match, Scheme.DECIMAL, (int(match.group("number")),), bool(match.group("end")))

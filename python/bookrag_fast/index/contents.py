@@ -1,0 +1,262 @@
+"""Printed contents pages: found, read, and tied to the headings that they list."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from rapidfuzz import fuzz
+
+from bookrag_fast.document.model import Block, BlockKind, Document
+from bookrag_fast.document.numbering import Scheme, parse_numbering, roman_value
+from bookrag_fast.index.section import match_key, plain_key
+
+__all__ = ["ContentsEntry", "PrintedContents", "read_contents"]
+
+MAX_SHARE = 0.35  # contents pages stand in the first part of a book
+MIN_ENTRIES = 4
+MIN_SIMILARITY = 90.0
+
+_ENTRY = re.compile(
+    r"^(?P<title>.*?\S)(?P<gap>\s*(?:[.．·・…_]\s?){3,}\s*|\s*…+\s*|\s*\|\s*|\s{2,}|\s+)"
+    r"(?P<label>(?:[A-Z]{1,2}-)?\d{1,4}|[ivxlc]{1,7})\s*$",
+    re.IGNORECASE,
+)
+_TITLE = {
+    "contents", "tableofcontents", "目次", "目次一覧", "содержание", "оглавление", "inhalt",
+    "inhaltsverzeichnis", "sommaire", "indice",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ContentsEntry:
+    """A line of a contents page. ``level`` is 1 for the top; ``value`` is the printed page."""
+
+    title: str
+    label: str
+    value: int
+    roman: bool
+    level: int
+
+
+@dataclass(slots=True)
+class PrintedContents:
+    """Pages that are contents pages, and what their entries were tied to.
+
+    ``levels`` maps a block that prints a listed heading to the entry's level.
+    """
+
+    pages: set[int] = field(default_factory=set)
+    entries: list[ContentsEntry] = field(default_factory=list)
+    levels: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def found(self) -> float:
+        """Share of the entries that were tied to a heading."""
+        return len(self.levels) / len(self.entries) if self.entries else 0.0
+
+
+def read_contents(document: Document) -> PrintedContents:
+    out = PrintedContents()
+    rows_by_page: dict[int, list[tuple[float, str]]] = defaultdict(list)
+    limit = max(3, min(40, int(MAX_SHARE * len(document.pages))))
+    for block in document.blocks:
+        if block.page > limit:
+            break
+        rows_by_page[block.page].extend(_rows(block))
+    found: list[tuple[float, re.Match[str]]] = []
+    before = False
+    for page in sorted(rows_by_page):
+        rows = rows_by_page[page]
+        entries = _entries_of_page(rows, before)
+        before = bool(entries)
+        if entries:
+            out.pages.add(page)
+            found.extend(entries)
+    out.entries = _levelled(found)
+    if out.entries:
+        _tie(document, out)
+    return out
+
+
+def _rows(block: Block) -> Iterator[tuple[float, str]]:
+    """Rows of a block with the x at which they start, in points."""
+    if block.kind is BlockKind.IMAGE:
+        return
+    left = block.regions[0].bbox.x0
+    unit = 0.6 * max(block.style.size, 1.0)
+    for line in block.text.split("\n"):
+        text = line.strip()
+        if text:
+            yield left + (len(line) - len(line.lstrip())) * unit, text
+
+
+def _entries_of_page(
+    rows: Sequence[tuple[float, str]], before: bool
+) -> list[tuple[float, re.Match[str]]]:
+    """Entries of a page if it is a contents page, else nothing."""
+    titled = any(plain_key(text) in _TITLE for _, text in rows)
+    entries: list[tuple[float, re.Match[str]]] = []
+    strong = 0
+    pending: tuple[float, str] | None = None
+    for x, text in rows:
+        match = _ENTRY.match(text)
+        if match is not None and any(c.isalpha() for c in match.group("title")):
+            gap = match.group("gap")
+            strong += len(gap) > 1 or "|" in gap or "." in gap
+            if pending is not None and not parse_numbering(text):
+                joined = _ENTRY.match(f"{pending[1]} {text}")
+                if joined is not None:
+                    match, x = joined, pending[0]
+            entries.append((x, match))
+            pending = None
+        else:
+            pending = (x, text) if plain_key(text) not in _TITLE and len(text) < 160 else None
+    values = [v for v in (_value(m.group("label"))[0] for _, m in entries) if v is not None]
+    rising = sum(a <= b for a, b in itertools.pairwise(values))
+    ordered = rising >= 0.75 * max(1, len(values) - 1)
+    many = len(entries) >= MIN_ENTRIES and len(entries) >= 0.4 * len(rows)
+    if many and ordered and (strong >= 0.5 * len(entries) or titled or before):
+        return entries
+    if titled and ordered and len(entries) >= 3:
+        return entries
+    return []
+
+
+def _value(label: str) -> tuple[int | None, bool]:
+    if label.isdigit():
+        return int(label), False
+    roman = roman_value(label)
+    if roman:
+        return roman, True
+    tail = label.rpartition("-")[2]
+    return (int(tail) if tail.isdigit() else None), False
+
+
+def _levelled(found: Sequence[tuple[float, re.Match[str]]]) -> list[ContentsEntry]:
+    """Entries with levels: by numbering where there is one, by indent otherwise."""
+    indents = _indent_ranks([x for x, _ in found])
+    numbered_levels: dict[int, list[int]] = defaultdict(list)
+    parsed = [parse_numbering(m.group("title")) for _, m in found]
+    depths = [
+        n.depth if n is not None and n.scheme is Scheme.DECIMAL and n.rest else None for n in parsed
+    ]
+    chapters = any(n is not None and n.scheme is Scheme.CHAPTER for n in parsed)
+    parts = any(n is not None and n.scheme is Scheme.PART for n in parsed)
+    first = 1 + int(parts)
+    levels: list[int | None] = []
+    for n, depth, indent in zip(parsed, depths, indents, strict=True):
+        level: int | None = None
+        if depth is not None:
+            level = first + depth - 1 + int(chapters and depth == 1)
+        elif n is not None and n.scheme is Scheme.PART:
+            level = 1
+        elif n is not None and n.scheme in (Scheme.CHAPTER, Scheme.APPENDIX, Scheme.ITEM):
+            level = first
+        levels.append(level)
+        if level is not None:
+            numbered_levels[indent].append(level)
+    by_indent = {
+        indent: Counter(of_indent).most_common(1)[0][0]
+        for indent, of_indent in numbered_levels.items()
+    }
+    out = []
+    for (_, match), level, indent in zip(found, levels, indents, strict=True):
+        if level is None:
+            level = by_indent.get(indent)
+        if level is None:
+            near = [k for k in by_indent if k < indent]
+            level = by_indent[max(near)] + 1 if near else indent + 1
+        value, roman = _value(match.group("label"))
+        if value is not None:
+            title = match.group("title").strip(" .|·…")
+            out.append(ContentsEntry(title, match.group("label"), value, roman, level))
+    return out
+
+
+def _indent_ranks(xs: Sequence[float]) -> list[int]:
+    """0 for the leftmost indent, 1 for the next, …; indents within 5 points are one."""
+    edges: list[float] = []
+    for x in sorted(xs):
+        if not edges or x - edges[-1] > 5.0:
+            edges.append(x)
+    return [max(k for k, edge in enumerate(edges) if x >= edge - 0.01) for x in xs]
+
+
+def _tie(document: Document, contents: PrintedContents) -> None:
+    """Finds for each entry the block that prints its heading."""
+    by_key: dict[str, list[int]] = defaultdict(list)
+    for k, block in enumerate(document.blocks):
+        if block.page in contents.pages or block.kind in (BlockKind.TABLE, BlockKind.IMAGE):
+            continue
+        if len(block.text) <= 260 and block.line_count <= 5:
+            key = match_key(block.text)
+            if key:
+                by_key[key].append(k)
+    offset = {roman: _offset(document, contents, by_key, roman) for roman in (False, True)}
+    reached = -1
+    for entry in contents.entries:
+        page = None
+        if offset[entry.roman] is not None:
+            page = entry.value + (offset[entry.roman] or 0)
+        choices = [k for k in by_key.get(match_key(entry.title), ()) if k not in contents.levels]
+        if page is not None:
+            near = [k for k in choices if abs(document.blocks[k].page - page) <= 1]
+            choices = near or []
+        best = min(
+            choices,
+            key=lambda k: (
+                abs(document.blocks[k].page - (page or 0)) if page else 0,
+                k < reached,
+                k,
+            ),
+            default=None,
+        )
+        if best is None and page is not None:
+            best = _fuzzy(document, by_key, contents, entry.title, page)
+        if best is not None:
+            contents.levels[best] = entry.level
+            reached = best
+
+
+def _offset(
+    document: Document, contents: PrintedContents, by_key: dict[str, list[int]], roman: bool
+) -> int | None:
+    """Physical minus printed page number, by vote of the titles found; None when they disagree."""
+    votes: Counter[int] = Counter()
+    total = 0
+    for entry in contents.entries:
+        if entry.roman is not roman:
+            continue
+        places = {document.blocks[k].page for k in by_key.get(match_key(entry.title), ())}
+        if places:
+            total += 1
+            votes.update(page - entry.value for page in places)
+    if not votes:
+        return None
+    value, count = votes.most_common(1)[0]
+    return value if count >= max(1, 0.4 * total) else None
+
+
+def _fuzzy(
+    document: Document,
+    by_key: dict[str, list[int]],
+    contents: PrintedContents,
+    title: str,
+    page: int,
+) -> int | None:
+    wanted = match_key(title)
+    best, best_score = None, MIN_SIMILARITY
+    for key, indices in by_key.items():
+        for k in indices:
+            if document.blocks[k].page != page or k in contents.levels:
+                continue
+            score = fuzz.ratio(key, wanted)
+            if len(wanted) >= 12 and key.startswith(wanted[:40]) and len(key) < 1.4 * len(wanted):
+                score = max(score, 91.0)
+            if score > best_score:
+                best, best_score = k, score
+    return best

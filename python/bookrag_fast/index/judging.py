@@ -1,0 +1,166 @@
+"""Which candidates are headings, seen over the whole document.
+
+A full printed contents list settles the matter for what it lists and for styles that it lists.
+Without one, numbers in sequence and styles that hold up as a group decide.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from statistics import median
+
+from bookrag_fast.document.model import Document
+from bookrag_fast.document.numbering import Scheme
+from bookrag_fast.index.candidates import Candidate, StyleKey
+from bookrag_fast.index.contents import PrintedContents
+from bookrag_fast.index.section import plain_key
+
+__all__ = ["judged", "sequence_members"]
+
+FULL_ENTRIES = 8  # a contents list of at least so many entries …
+FULL_SHARE = 0.75  # … of which so many were found is trusted
+LISTED_STYLE = 0.35  # a style that is listed to this share is listed on purpose
+MAX_REPEATS = 8
+MAX_PER_PAGE = 7.0
+
+_NAMED = (Scheme.PART, Scheme.CHAPTER, Scheme.APPENDIX, Scheme.ITEM)
+_BEGINNINGS = {
+    "abstract",
+    "introduction",
+    "executivesummary",
+    "要旨",
+    "概要",
+    "はじめに",
+    "аннотация",
+}
+
+
+def judged(
+    candidates: Sequence[Candidate], document: Document, contents: PrintedContents
+) -> list[Candidate]:
+    """The candidates that hold up, with the evidence that counted."""
+    numbered = sequence_members(candidates)
+    for c in candidates:
+        if c.at not in numbered and "numbering" in c.evidence:
+            c.evidence.remove("numbering")
+    candidates = [c for c in candidates if c.evidence]
+    full = len(contents.entries) >= FULL_ENTRIES and contents.found >= FULL_SHARE
+    keep = _by_contents(candidates, contents) if full else _by_form(candidates)
+    front = _front_end(candidates, contents)
+    repeated = Counter(plain_key(c.block.text) for c in candidates)
+    out = []
+    for c in candidates:
+        if c.listed_level:
+            out.append(c)
+            continue
+        if c.at not in keep or c.at < front:
+            continue
+        if repeated[plain_key(c.block.text)] > MAX_REPEATS and "numbering" not in c.evidence:
+            continue
+        out.append(c)
+    return out
+
+
+def _by_contents(candidates: Sequence[Candidate], contents: PrintedContents) -> set[int]:
+    """Unlisted candidates beside a full contents list.
+
+    A style of which the list names only a few is not what the list goes by, so its members stand
+    on their own; a list of one level leaves the levels below to typography.
+    """
+    members: dict[StyleKey, list[Candidate]] = defaultdict(list)
+    for c in candidates:
+        members[c.style].append(c)
+    flat = len({entry.level for entry in contents.entries}) == 1
+    keep: set[int] = set()
+    for of_style in members.values():
+        listed = sum(bool(c.listed_level) for c in of_style)
+        if 0 < listed <= LISTED_STYLE * len(of_style) or (flat and listed == 0):
+            if _style_holds(of_style):
+                keep |= {c.at for c in of_style if "typography" in c.evidence}
+    return keep
+
+
+def _by_form(candidates: Sequence[Candidate]) -> set[int]:
+    members: dict[StyleKey, list[Candidate]] = defaultdict(list)
+    for c in candidates:
+        members[c.style].append(c)
+    holds = {style: _style_holds(of_style) for style, of_style in members.items()}
+    both = [c for c in candidates if len(set(c.evidence) & {"numbering", "typography"}) == 2]
+    marked_depths = Counter(_depth(c) for c in both)
+    numbered_styles = {c.style for c in both}
+    # Where numbers carry the outline, a style below all numbered ones is below the outline.
+    deepest = min((s.prominence for s in numbered_styles), default=None)
+    decided_by_numbers = len(both) >= 8 and len(both) >= 0.3 * sum(
+        "typography" in c.evidence for c in candidates
+    )
+    keep: set[int] = set()
+    for c in candidates:
+        if "numbering" in c.evidence:
+            plain = "typography" not in c.evidence
+            if plain and marked_depths[_depth(c)] >= 2:
+                continue  # the headings of this depth have a style, and this is not one
+            keep.add(c.at)
+        elif holds[c.style]:
+            below = deepest is not None and c.style.prominence < deepest
+            if not (decided_by_numbers and below):
+                keep.add(c.at)
+    return keep
+
+
+def _depth(c: Candidate) -> tuple[str, int]:
+    return (c.numbering.scheme.value, c.numbering.depth) if c.numbering else ("", 0)
+
+
+def _front_end(candidates: Sequence[Candidate], contents: PrintedContents) -> int:
+    """The block up to which there is only a cover, a title, authors: no sections of the book."""
+    end = 0
+    if contents.pages:
+        last = max(contents.pages)
+        end = next((c.at for c in candidates if c.block.page > last), 0)
+    for c in candidates:
+        if c.block.page > 1:
+            break
+        key = plain_key(c.block.text)
+        if (
+            key in _BEGINNINGS
+            or c.listed_level
+            or ("numbering" in c.evidence and "typography" in c.evidence)
+        ):
+            return max(end, c.at)
+    return end
+
+
+def _style_holds(members: Sequence[Candidate]) -> bool:
+    """A style is one of headings when its members are short and not crowded on their pages."""
+    if median(len(c.block.text) for c in members) > 110:
+        return False
+    pages = {c.block.page for c in members}
+    return len(members) / len(pages) <= MAX_PER_PAGE
+
+
+def sequence_members(candidates: Sequence[Candidate]) -> set[int]:
+    """Blocks whose number continues a sequence, or starts one that is continued."""
+    out: set[int] = set()
+    last: dict[tuple[Scheme, tuple[int, ...]], tuple[int, Candidate]] = {}
+    for c in candidates:
+        n = c.numbering
+        if n is None or "numbering" not in c.evidence:
+            continue
+        if n.scheme in _NAMED:
+            out.add(c.at)
+            continue
+        parent, value = n.values[:-1], n.values[-1]
+        before = last.get((n.scheme, parent))
+        if before is not None and 0 < value - before[0] <= 2:
+            # Items that follow each other directly make a list, not headings.
+            beside = c.at - before[1].at <= 1 and c.block.page == before[1].block.page
+            plain = "typography" not in c.evidence
+            if not (beside and plain):
+                out.add(c.at)
+                if not (plain and "typography" in before[1].evidence):
+                    out.add(before[1].at)
+        elif n.depth > 1 and value <= 1:
+            out.add(c.at)
+        last[(n.scheme, parent)] = (value, c)
+    return out
