@@ -346,11 +346,24 @@ def test_an_unexpected_error_leaks_nothing_but_an_id_that_the_log_has(client, li
     assert any(incident in r.getMessage() and r.exc_info for r in caplog.records)
 
 
-def test_a_message_of_many_lines_and_a_long_hint_survive(client, library):
-    library.error = e.QueryError("a\nb\tc " + "x" * 2000, "y" * 2000)
+@pytest.mark.parametrize("character", ["x", "第", "\ud800"])
+def test_a_long_message_and_hint_are_cut_but_arrive(client, library, character):
+    library.error = e.QueryError("a\nb\tc " + character * 9000, character * 9000)
     with pytest.raises(e.QueryError) as info:
         client.ask("q")
     assert info.value.message.startswith("a\nb\tc")
+    assert info.value.message.endswith("…")
+    assert len(info.value.hint) > 400
+
+
+def test_a_huge_reference_is_just_an_unknown_book(client):
+    with pytest.raises(e.UnknownBookError):
+        client.tree("x" * 1_000_000)
+
+
+def test_more_books_than_anyone_would_name_are_refused(client):
+    with pytest.raises(e.InvalidArgumentError, match="at most 1000"):
+        client.search("q", books=["x"] * 1001)
 
 
 def test_an_unknown_code_of_a_newer_server_is_a_remote_error():

@@ -16,6 +16,7 @@ from bookrag_fast.cli.options import (
     PasswordOption,
     chosen_books,
     opened,
+    spoken,
 )
 from bookrag_fast.cli.output import (
     answer_lines,
@@ -55,7 +56,7 @@ def ask(
     """Answer a question, with the pages that the answer stands on."""
     with opened(library, embedder) as shelf:
         options = _options(shelf, book, budget, password)
-        answer = shelf.ask(question, **options)
+        answer = shelf.ask(spoken(question), **options)
         titles = _titles(shelf, options["books"])
     if as_json:
         emit_json(answer.to_json())
@@ -79,7 +80,7 @@ def search(
     """Find the passages, tables and figures that speak to a question, best first."""
     with opened(library, embedder) as shelf:
         options = _options(shelf, book, budget, password)
-        result = shelf.search_result(question, **options)
+        result = shelf.search_result(spoken(question), **options)
         titles = _titles(shelf, options["books"])
     if as_json:
         emit_json(result.to_json())

@@ -49,12 +49,10 @@ def index(
                 problem, code = describe(error)
                 first_code = first_code or code
                 errors.append({"file": str(file), "error": problem})
-                if not as_json or debug:
-                    shown = problem
-                    if str(file) not in problem["message"] and file.name not in problem["message"]:
-                        shown = {**problem, "message": f"{file}: {problem['message']}"}
-                    if not as_json:
-                        report(shown, as_json=False, error=error if debug else None)
+                if not as_json:
+                    if file.name not in problem["message"]:
+                        problem = {**problem, "message": f"{file}: {problem['message']}"}
+                    report(problem, as_json=False, error=error if debug else None)
                 continue
             known = (book.id, book.created) in before
             books.append({"file": str(file), "known": known, **book.to_json()})

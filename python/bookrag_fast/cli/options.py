@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ __all__ = [
     "chosen_books",
     "opened",
     "secret",
+    "spoken",
 ]
 
 LibraryOption = Annotated[
@@ -81,6 +83,12 @@ def secret(password: str | None) -> str | None:
     return answer
 
 
+def spoken(argument: str) -> str:
+    """An argument as text. Bytes that the locale cannot decode reach Python as lone surrogates,
+    which nothing after us can store or encode; the bytes are nearly always UTF-8."""
+    return os.fsencode(argument).decode("utf-8", "replace")
+
+
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
@@ -105,5 +113,5 @@ def chosen_books(
             with shown_progress(path.name) as progress:
                 ids.append(library.add(path, password=password, progress=progress).id)
         else:
-            ids.append(library.book(reference).id)
+            ids.append(library.book(spoken(reference)).id)
     return list(dict.fromkeys(ids))

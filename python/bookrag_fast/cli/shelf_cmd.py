@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bookrag_fast.cli.errors import describe, report
-from bookrag_fast.cli.options import DebugOption, JsonOption, LibraryOption, opened
+from bookrag_fast.cli.options import DebugOption, JsonOption, LibraryOption, opened, spoken
 from bookrag_fast.cli.output import book_line, clean, emit, emit_json
 
 __all__ = ["list_books", "remove"]
@@ -43,7 +43,7 @@ def remove(
     with opened(library) as shelf:
         for reference in books:
             try:
-                book = shelf.remove(reference)
+                book = shelf.remove(spoken(reference))
             except Exception as error:  # one unknown book fails alone
                 problem, code = describe(error)
                 first_code = first_code or code

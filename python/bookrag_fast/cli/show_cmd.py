@@ -9,7 +9,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from bookrag_fast.cli.options import DebugOption, JsonOption, LibraryOption, opened
+from bookrag_fast.cli.options import DebugOption, JsonOption, LibraryOption, opened, spoken
 from bookrag_fast.cli.output import emit, emit_json, pages_text, shorten, tree_lines
 from bookrag_fast.errors import InvalidArgumentError
 
@@ -50,6 +50,7 @@ def show(
             "`show BOOK node` needs the number of a node, and nothing else does",
             "`bookrag show BOOK tree` shows the numbers",
         )
+    book = spoken(book)
     with opened(library) as shelf:
         lines: Iterator[str]
         document: Any

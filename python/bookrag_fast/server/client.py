@@ -201,13 +201,14 @@ class Client:
         with _translated():
             call = self._stub.IndexBook(requests, timeout=timeout)
             try:
+                book = None
                 for response in call:
-                    book = _indexed(response, progress)
-                    if book is not None:
-                        return book
+                    book = _indexed(response, progress) or book
             finally:
                 call.cancel()  # when progress() raised; without effect on a finished call
-        raise RemoteError(_NO_BOOK)
+        if book is None:
+            raise RemoteError(_NO_BOOK)
+        return book
 
     def remove(self, ref: str, *, timeout: float | None = None) -> Book:
         """Takes a book off the shelf."""
@@ -344,13 +345,14 @@ class AsyncClient:
         with _translated():
             call = self._stub.IndexBook(requests, timeout=timeout)
             try:
+                book = None
                 async for response in call:
-                    book = _indexed(response, progress)
-                    if book is not None:
-                        return book
+                    book = _indexed(response, progress) or book
             finally:
                 call.cancel()
-        raise RemoteError(_NO_BOOK)
+        if book is None:
+            raise RemoteError(_NO_BOOK)
+        return book
 
     async def remove(self, ref: str, *, timeout: float | None = None) -> Book:
         """Takes a book off the shelf."""

@@ -23,6 +23,7 @@ __all__ = [
     "PathNotAllowedError",
     "RemoteError",
     "ServerUnavailableError",
+    "details_of",
     "from_rpc_error",
     "status_of",
     "trailers_of",
@@ -30,6 +31,9 @@ __all__ = [
 
 CODE_KEY = "bookrag-code"
 HINT_KEY = "bookrag-hint-bin"  # -bin: metadata is ASCII, hints are UTF-8
+# Of a message and of a hint. All headers together may have 8 KiB, and each byte of a message
+# that is not ASCII takes three there.
+_MOST_BYTES = 1500
 
 
 class PathNotAllowedError(e.BookragError):
@@ -93,12 +97,24 @@ def status_of(error: e.BookragError) -> grpc.StatusCode:
     return next(_STATUS[c] for c in type(error).__mro__ if c in _STATUS)
 
 
+def details_of(error: e.BookragError) -> str:
+    """The message, as long as it may be: a status travels in headers, which gRPC bounds."""
+    return _cut(error.message)
+
+
+def _cut(text: str) -> str:
+    data = text.encode("utf-8", "replace")
+    if len(data) <= _MOST_BYTES:
+        return data.decode()
+    return data[:_MOST_BYTES].decode("utf-8", "ignore") + "…"
+
+
 def trailers_of(error: e.BookragError) -> tuple[tuple[str, str | bytes], ...]:
     """Trailing metadata that lets a client rebuild the error."""
     code: tuple[str, str | bytes] = (CODE_KEY, error.code)
     if not error.hint:
         return (code,)
-    return (code, (HINT_KEY, error.hint.encode("utf-8", "replace")))
+    return (code, (HINT_KEY, _cut(error.hint).encode()))
 
 
 def _classes(base: type[e.BookragError]) -> Iterable[type[e.BookragError]]:

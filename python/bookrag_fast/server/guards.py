@@ -26,6 +26,7 @@ from bookrag_fast.server.errors import (
     CODE_KEY,
     OverloadedError,
     ServerUnavailableError,
+    details_of,
     status_of,
     trailers_of,
 )
@@ -144,8 +145,8 @@ async def _translate(context: Any, method: str) -> AsyncIterator[None]:
     except (asyncio.CancelledError, grpc.aio.AbortError, grpc.aio.BaseError):
         raise
     except BookragError as error:
-        log.info("%s: %s: %s", method, error.code, error.message)
-        await context.abort(status_of(error), error.message, trailers_of(error))
+        log.info("%s: %s: %s", method, error.code, details_of(error))
+        await context.abort(status_of(error), details_of(error), trailers_of(error))
     except Exception:
         incident = secrets.token_hex(4)
         log.exception("%s: unexpected error %s", method, incident)

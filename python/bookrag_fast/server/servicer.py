@@ -21,6 +21,7 @@ from bookrag_fast.server.generated.bookrag.v1 import bookrag_pb2_grpc as rpc
 
 __all__ = ["BookragServicer", "ServicerLimits"]
 
+_MOST_BOOKS = 1000  # named in one question
 _PREFIX = 4  # shortest id prefix that names a book, as in Library.book
 
 
@@ -158,6 +159,11 @@ class BookragServicer(rpc.BookRAGServicer):
         self, request: pb.SearchRequest | pb.AskRequest | pb.AskStreamRequest
     ) -> dict[str, Any]:
         options: dict[str, Any] = {}
+        if len(request.books) > _MOST_BOOKS:
+            raise InvalidArgumentError(
+                f"{len(request.books)} books are named, at most {_MOST_BOOKS} can be",
+                "name none to ask every book",
+            )
         if request.books:
             books = await asyncio.to_thread(self._library.books)
             options["books"] = [match(books, ref).id for ref in request.books]
