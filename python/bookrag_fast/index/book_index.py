@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,8 +24,8 @@ IntArray = npt.NDArray[np.int32]
 
 _EDGE_BLOCK = 4096
 
-_WIDE_FROM = 0x2E80  # CJK radicals and everything written without spaces above them
-_WIDE_TO = 0xFFEF
+# CJK radicals up to the full-width forms, and the supplementary ideographs.
+_WIDE = re.compile("[\u2e80-\uffef\U00020000-\U0003ffff]")
 
 
 def count_tokens(text: str) -> int:
@@ -32,7 +33,7 @@ def count_tokens(text: str) -> int:
     (rounded up)."""
     if text.isascii():
         return (len(text) + 3) // 4
-    wide = sum(_WIDE_FROM <= ord(c) <= _WIDE_TO or ord(c) >= 0x20000 for c in text)
+    wide = len(_WIDE.findall(text))
     return wide + (len(text) - wide + 3) // 4
 
 

@@ -261,7 +261,7 @@ def evidence_of(index: BookIndex, node_id: int, scores: dict[str, float]) -> Evi
         boxes=node.regions,
         section=path[:-1] if node.kind is NodeKind.SECTION else path,
         scores=scores,
-        tokens=count_tokens(text),
+        tokens=int(index.node_tokens[node_id]),
     )
 
 

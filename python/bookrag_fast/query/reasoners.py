@@ -17,14 +17,14 @@ __all__ = ["graph_reasoning", "skyline_ranker", "text_reasoning"]
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
 
-# Share of the meaning vector beside the words. Words alone miss paraphrase; a static embedder
+# Weight of the meaning vector beside the words. Words alone miss paraphrase; a static embedder
 # alone misses names and numbers.
-_DENSE_WEIGHT = 0.5
+_DENSE_WEIGHT = 0.25
 
 
 def text_reasoning(index: BookIndex, question: Question) -> FloatArray:
     """Relevance of every node to the question, float32[nodes]: BM25 as a share of what it could
-    reach at most, plus half the cosine of the vectors. Comparable across books."""
+    reach at most, plus a quarter of the cosine of the vectors. Comparable across books."""
     ceiling = index.lexicon.ceiling(question.terms)
     lexical = index.lexicon.scores(question.terms) / max(ceiling, 1e-6)
     dense = np.clip(index.node_vectors @ question.vector, 0.0, 1.0)
