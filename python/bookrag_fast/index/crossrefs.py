@@ -1,0 +1,174 @@
+"""Cross-references in text ("see Section 3.2", "Table 4", 第3章, 図1) and what they point at."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from bookrag_fast.index.model import Node, NodeKind, SectionTree
+
+__all__ = ["Reference", "TargetIndex", "caption_number", "find_references", "section_numbers"]
+
+_WORDS = {
+    "section": ("section", "sections", "sect", "sec", "secs", "§", "§§", "subsection", "раздел",
+                "разделе", "раздела", "節", "项", "項"),
+    "chapter": ("chapter", "chapters", "ch", "part", "глава", "главе", "главы", "章"),
+    "appendix": ("appendix", "appendices", "annex", "приложение", "приложении", "付録", "附録"),
+    "table": ("table", "tables", "tab", "таблица", "таблице", "таблицы", "табл", "表"),
+    "image": ("figure", "figures", "fig", "figs", "рисунок", "рисунке", "рис", "図"),
+    "equation": ("equation", "equations", "eq", "eqs", "式"),
+}  # fmt: skip
+_KIND = {word: kind for kind, words in _WORDS.items() for word in words}
+_NUMBER = r"(?:[A-Z](?:[.\-]?\d+)+|\d+(?:[.\-]\d+)*[a-z]?(?![\w%])|[A-Z](?![\w'’])|[IVXLC]+(?!\w))"
+_LATIN = re.compile(
+    r"(?<!\w)(?P<word>sections?|sect?s?\.|subsection|chapters?|ch\.|part|appendix|appendices|annex|"
+    r"tables?|tab\.|figures?|figs?\.?|equations?|eqs?\.|раздел[еа]?|глав[аеы]|приложени[еи]|"
+    r"таблиц[аеы]|табл\.|рисунк?о?[ек]|рис\.|§§?)\s*\(?(?P<first>" + _NUMBER + r")\)?"
+    r"(?P<more>(?:\s*(?:,|and|or|&|to|–|-|и)\s*\(?" + _NUMBER + r"\)?)*)",
+    re.IGNORECASE,
+)
+_CJK = re.compile(
+    r"第\s*(?P<number>[0-9]+(?:[.\-][0-9]+)*|[一二三四五六七八九十]+)\s*(?P<unit>章|節|項)"
+    r"|(?<!代)(?P<word>図|表|付録|附録|式)\s*[\(（]?(?P<label>[A-Z]?[0-9]+(?:[.\-][0-9]+)*|[A-Z])"
+    r"|(?<![\d.])(?P<bare>\d+(?:\.\d+)+)\s*節"
+)
+_HINT = re.compile(
+    r"[図表章節項付附式§]|(?:sec|sub|chap|ch\.|part|app|ann|tab|fig|eq)|раздел|глав|прилож|табл|рис",
+    re.IGNORECASE,
+)
+_KANJI = {c: i for i, c in enumerate("一二三四五六七八九", 1)}
+_ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
+_TITLE_NUMBER = re.compile(
+    r"(?:(?:chapter|section|part|appendix|annex|глава|раздел|приложение|付録)\s+)?"
+    r"(?P<number>[A-Z]?\d+(?:\.\d+)*|[A-Z](?:\.\d+)*(?=[.:\s])|[IVX]+(?=[.:\s]))[.:)]?(?:\s|$)",
+    re.IGNORECASE,
+)
+_CAPTION = re.compile(
+    r"\W*(?:table|tab\.|figure|fig\.|equation|exhibit|chart|таблица|табл\.|рисунок|рис\.|図|表|式)"
+    r"\s*[:#№]?\s*(?P<number>[A-Z]?[.\-]?\d+(?:[.\-]\d+)*[a-z]?|[IVX]+\b|[A-Z]\b)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A mention of a numbered part of the book: kind, number in `_canonical` form, the words."""
+
+    kind: str
+    number: str
+    text: str
+
+
+def find_references(text: str) -> Iterator[Reference]:
+    """References in a text, in order. Each number of "Tables 3 and 4" is one."""
+    if not _HINT.search(text):
+        return
+    for match in _LATIN.finditer(text):
+        kind = _KIND[match["word"].casefold().rstrip(".")]
+        first = match["first"]
+        worded = match["word"].islower() and not any(c.isdigit() for c in first)
+        if worded and (kind != "appendix" or not first.isupper()):
+            continue  # "part I took", "section a": words, not numbers
+        yield Reference(kind, canonical(first), match.group().strip())
+        for number in re.findall(_NUMBER, match["more"]):
+            if any(c.isdigit() for c in number) == any(c.isdigit() for c in first):
+                yield Reference(kind, canonical(number), match.group().strip())
+    for match in _CJK.finditer(text):
+        number = match["number"] or match["label"] or match["bare"]
+        kind = _KIND[match["unit"] or match["word"] or "節"]
+        yield Reference(kind, canonical(number), match.group())
+
+
+def canonical(number: str) -> str:
+    """One spelling of a number: "III" and 三 are "3", "a.1" is "A.1", "2-1" is "2.1"."""
+    text = unicodedata.normalize("NFKC", number).strip(" .:()").upper().replace("-", ".")
+    if text and all(c in _ROMAN for c in text) and (len(text) > 1 or text in "IVX"):
+        values = [_ROMAN[c] for c in text]
+        following = [*values[1:], 0]
+        pairs = zip(values, following, strict=True)
+        return str(sum(-v if v < n else v for v, n in pairs))
+    if text and all(c in _KANJI or c == "十" for c in text):
+        tens, ten, ones = text.partition("十")
+        return str((_KANJI.get(tens, 1) if ten else 0) * 10 + _KANJI.get(ones if ten else tens, 0))
+    return text
+
+
+def section_numbers(node: Node) -> list[tuple[str, str]]:
+    """(kind, number) that a section answers to, from its numbering or else its title."""
+    source = node.numbering or ""
+    if not source:
+        match = _TITLE_NUMBER.match(node.title)
+        source = match.group() if match and node.title[match.end() :].strip() else ""
+    if not source:
+        return []
+    text = unicodedata.normalize("NFKC", source).strip(" .:)")
+    number = re.sub(
+        r"^(?:第|chapter|section|sec\.?|part|appendix|annex|глава|раздел|приложение|付録|附録|§)\s*|"
+        r"\s*(?:章|節|項|部|編)$",
+        "",
+        text,
+        flags=re.IGNORECASE,
+    )
+    found = canonical(re.sub(r"\s*(?:章|節|項)$", "", number))
+    if not found or " " in found:
+        return []
+    folded = text.casefold()
+    if folded.startswith(("appendix", "annex", "приложение", "付録", "附録")):
+        return [("appendix", found)]
+    if folded.startswith(("chapter", "глава")) or text.endswith("章"):
+        return [("chapter", found), ("section", found)]
+    if folded.startswith("part"):
+        return [("part", found)]
+    kinds = [("section", found)]
+    if "." not in found:
+        kinds.append(("chapter", found))
+    if found[0].isalpha() and found[0] not in "0123456789":
+        kinds.append(("appendix", found))
+    return kinds
+
+
+def caption_number(caption: str) -> str:
+    """The number of "Table 3.1: …" in canonical form, "" when a caption has none."""
+    match = _CAPTION.match(caption)
+    return canonical(match["number"]) if match else ""
+
+
+class TargetIndex:
+    """Finds the node that a reference means.
+
+    Args:
+        tree: for the nearness of targets that share a number.
+        targets: (kind, canonical number) to the ids of nodes that answer to it.
+    """
+
+    def __init__(self, tree: SectionTree, targets: Mapping[tuple[str, str], list[int]]) -> None:
+        self._nodes = tree.nodes
+        self._targets = targets
+
+    def resolve(self, reference: Reference, origin: int) -> int | None:
+        """The target's node id, or None: no such number, or several equally near."""
+        found = self._targets.get((reference.kind, reference.number), [])
+        if not found and reference.kind in ("section", "chapter"):
+            other = "chapter" if reference.kind == "section" else "section"
+            found = self._targets.get((other, reference.number), [])
+        if len(found) <= 1:
+            return found[0] if found else None
+        # Numbers that restart in every part: the one that shares most ancestors is meant.
+        path = set(self._ancestors(origin))
+        shared = [(sum(a in path for a in self._ancestors(t)), t) for t in found]
+        most = max(shared)[0]
+        nearest = [t for n, t in shared if n == most]
+        return nearest[0] if len(nearest) == 1 else None
+
+    def _ancestors(self, node: int) -> Iterator[int]:
+        parent = self._nodes[node].parent
+        while parent >= 0:
+            yield parent
+            parent = self._nodes[parent].parent
+
+
+def is_numbered(node: Node) -> bool:
+    """Whether a node is of a kind that references point at."""
+    return node.kind in (NodeKind.SECTION, NodeKind.TABLE, NodeKind.IMAGE, NodeKind.EQUATION)
