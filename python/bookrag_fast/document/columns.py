@@ -119,8 +119,10 @@ def _gutter_score(
         width = float(x1[side].max() - x0[side].min())
         if width < 0.12 * span or width < 6 * unit:
             return 0.0
-        filled = (x1[side] - x0[side]) > 0.7 * width
-        long_enough = float(np.median(letters[side])) >= 14
-        if float(filled.mean()) < 0.3 or not long_enough:
+        count = letters[side]
+        total = float(count.sum())
+        filled = float(count[(x1[side] - x0[side]) > 0.62 * width].sum())
+        mean_line = float((count * count).sum()) / max(total, 1.0)
+        if filled < 0.5 * total or mean_line < 18:
             return 0.0
     return float(min(n_left, n_right)) * (1.0 + (stop - start) / span) / (1.0 + crossing)

@@ -251,6 +251,7 @@ def _frame_lines(
 
     first = np.flatnonzero(starts)
     last = np.append(first[1:], n)
+    _space_tight_lines(space, gap, size, cjk, first, last)
     # One string for the page, with the spaces in it; lines are slices.
     at = np.arange(n) + np.cumsum(space)
     letters = np.full(int(at[-1]) + 1, 32, np.uint32)
@@ -307,6 +308,25 @@ def _frame_lines(
         if line.text:
             out.append(line)
     return _put_together(out, some_rtl)
+
+
+def _space_tight_lines(
+    space: BoolArray,
+    gap: npt.NDArray[np.float32],
+    size: npt.NDArray[np.float32],
+    cjk: BoolArray,
+    first: npt.NDArray[np.intp],
+    last: npt.NDArray[np.intp],
+) -> None:
+    """Spaces for long lines without any: letters set tight make the gaps between words small."""
+    spaces = np.add.reduceat(space.astype(np.int32), first)
+    for k in np.flatnonzero((spaces == 0) & (last - first > 14)).tolist():
+        a, b = int(first[k]), int(last[k])
+        if cjk[a:b].any():
+            continue
+        gaps = gap[a : b - 1]
+        limit = np.maximum(np.median(gaps) + 0.1 * size[a + 1 : b], 0.06 * size[a + 1 : b])
+        space[a + 1 : b] = gaps > limit
 
 
 def _decode(letters: npt.NDArray[np.uint32]) -> str:

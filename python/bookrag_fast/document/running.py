@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from bookrag_fast.document.lines import Line, frame_to_page
@@ -48,8 +48,33 @@ def running_lines(pages: Sequence[Page], lines: Sequence[list[Line]]) -> list[se
             for p, k in places:
                 if p in inside:
                     out[p].add(k)
+    _add_changing_heads(pages, lines, out)
     _add_lone_numbers(pages, lines, out)
     return out
+
+
+def _add_changing_heads(
+    pages: Sequence[Page], lines: Sequence[list[Line]], out: list[set[int]]
+) -> None:
+    """Heads that change with the section: always at one height, apart from the text, and said
+    elsewhere in the book too (they repeat a heading)."""
+    texts: Counter[str] = Counter(_masked(line.text) for of_page in lines for line in of_page)
+    by_place: dict[tuple[int, int, bool], list[tuple[int, int]]] = defaultdict(list)
+    for p, (page, of_page) in enumerate(zip(pages, lines, strict=True)):
+        rest = [k for k in range(len(of_page)) if k not in out[p] and of_page[k].frame == 0]
+        if len(rest) < 3:
+            continue
+        rest.sort(key=lambda k: of_page[k].base)
+        for k, after, low in ((rest[0], rest[1], False), (rest[-1], rest[-2], True)):
+            line, other = of_page[k], of_page[after]
+            in_margin = line.base > 0.88 * page.height if low else line.base < 0.12 * page.height
+            if in_margin and abs(other.base - line.base) > 1.7 * max(line.size, other.size):
+                by_place[(round(line.base / 3), round(line.size), low)].append((p, k))
+    for places in by_place.values():
+        said_again = [(p, k) for p, k in places if texts[_masked(lines[p][k].text)] > 1]
+        if len(places) >= max(4, 0.2 * len(pages)) and len(said_again) >= 0.6 * len(places):
+            for p, k in said_again:
+                out[p].add(k)
 
 
 def _edge_lines(page: Page, lines: list[Line]) -> list[int]:

@@ -42,7 +42,7 @@ def document_title(metadata: str, blocks: Sequence[Block], file_name: str) -> st
         for b in blocks
         if b.page == 1
         and b.kind in (BlockKind.TITLE, BlockKind.TEXT)
-        and b.regions[0].bbox.y0 >= 0
+        and b.regions[0].bbox.height <= 2.5 * b.regions[0].bbox.width  # not sideways
         and any(c.isalpha() for c in b.text)
     ]
     if not first:
@@ -58,4 +58,6 @@ def document_title(metadata: str, blocks: Sequence[Block], file_name: str) -> st
     if len(parts) > 4:
         parts = [b for b in parts if b.kind is BlockKind.TITLE or b.style.centered][:1]
     title = " ".join(b.text for b in parts[:3])
-    return title if is_title_like(title) else None
+    # A title set in the size of the text around it is one only if it does not read as a sentence.
+    sentence = title[:1].islower() or (title.endswith((".", ",", "。")) and len(title) < 8)
+    return title if is_title_like(title) and not sentence else None

@@ -29,6 +29,10 @@ _TITLE = {
     "contents", "tableofcontents", "目次", "目次一覧", "содержание", "оглавление", "inhalt",
     "inhaltsverzeichnis", "sommaire", "indice",
 }  # fmt: skip
+_OTHER_LISTS = (
+    "listof", "tablesand", "figuresand", "図目次", "表目次", "図表目次", "списокрисунков",
+    "списоктаблиц",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +72,20 @@ def read_contents(document: Document) -> PrintedContents:
             break
         rows_by_page[block.page].extend(_rows(block))
     found: list[tuple[float, re.Match[str]]] = []
-    before = False
+    before, other_list = False, False
     for page in sorted(rows_by_page):
         rows = rows_by_page[page]
         entries = _entries_of_page(rows, before)
         before = bool(entries)
-        if entries:
-            out.pages.add(page)
-            found.extend(entries)
+        if not entries:
+            continue
+        out.pages.add(page)
+        # A list of figures or tables may start on the page on which the contents end.
+        for x, match, heading in entries:
+            if heading:
+                other_list = heading not in _TITLE
+            if match is not None and not other_list:
+                found.append((x, match))
     out.entries = _levelled(found)
     if out.entries:
         _tie(document, out)
@@ -96,10 +106,15 @@ def _rows(block: Block) -> Iterator[tuple[float, str]]:
 
 def _entries_of_page(
     rows: Sequence[tuple[float, str]], before: bool
-) -> list[tuple[float, re.Match[str]]]:
-    """Entries of a page if it is a contents page, else nothing."""
+) -> list[tuple[float, re.Match[str] | None, str]]:
+    """Entries of a page if it is a contents page, else nothing.
+
+    A row that names a list ("Contents", "List of Tables") comes as an entry without a match, with
+    its key.
+    """
     titled = any(plain_key(text) in _TITLE for _, text in rows)
     entries: list[tuple[float, re.Match[str]]] = []
+    out: list[tuple[float, re.Match[str] | None, str]] = []
     strong = 0
     pending: tuple[float, str] | None = None
     for x, text in rows:
@@ -112,17 +127,23 @@ def _entries_of_page(
                 if joined is not None:
                     match, x = joined, pending[0]
             entries.append((x, match))
+            out.append((x, match, ""))
             pending = None
         else:
-            pending = (x, text) if plain_key(text) not in _TITLE and len(text) < 160 else None
+            key = plain_key(text)
+            if key in _TITLE or (len(key) < 30 and key.startswith(_OTHER_LISTS)):
+                out.append((x, None, key))
+                pending = None
+            else:
+                pending = (x, text) if len(text) < 160 else None
     values = [v for v in (_value(m.group("label"))[0] for _, m in entries) if v is not None]
     rising = sum(a <= b for a, b in itertools.pairwise(values))
     ordered = rising >= 0.75 * max(1, len(values) - 1)
     many = len(entries) >= MIN_ENTRIES and len(entries) >= 0.4 * len(rows)
     if many and ordered and (strong >= 0.5 * len(entries) or titled or before):
-        return entries
+        return out
     if titled and ordered and len(entries) >= 3:
-        return entries
+        return out
     return []
 
 

@@ -65,9 +65,11 @@ def set_levels(kept: list[Candidate]) -> None:
     has_part = Scheme.PART in schemes
     has_chapter = Scheme.CHAPTER in schemes or Scheme.ITEM in schemes
     base = 1 + int(has_part)
+    # A contents list of one level says nothing about levels.
+    flat = len({c.listed_level for c in kept if c.listed_level}) == 1
     for c in kept:
         n = c.numbering
-        if c.listed_level:
+        if c.listed_level and not flat:
             c.level = c.listed_level
             continue
         if n is None or "numbering" not in c.evidence:
