@@ -18,6 +18,7 @@ from bookrag_fast.server import (
     OverloadedError,
     PathNotAllowedError,
     RemoteError,
+    Server,
     ServerConfig,
     ServerUnavailableError,
     ServicerLimits,
@@ -67,6 +68,13 @@ def server(library, config):
 
 
 @pytest.fixture
+async def target(library, config):
+    """A server on the test's own loop: grpc.aio does not serve two loops of one process well."""
+    async with Server(library, config) as server:
+        yield str(server.address)
+
+
+@pytest.fixture
 def client(server):
     with Client(server.target, timeout=20) as client:
         yield client
@@ -113,10 +121,10 @@ def test_a_streamed_answer_arrives_in_pieces(client):
     assert events[-1].answer == ANSWER
 
 
-async def test_the_async_client_returns_the_same(server, tmp_path):
+async def test_the_async_client_returns_the_same(target, tmp_path):
     file = tmp_path / "b.pdf"
     file.write_bytes(b"x")
-    async with AsyncClient(server.target, timeout=20) as client:
+    async with AsyncClient(target, timeout=20) as client:
         assert await client.books() == [BOOK]
         assert await client.tree(BOOK.id) == TREE
         assert await client.search("q") == [EVIDENCE]
@@ -499,8 +507,8 @@ def test_a_raising_progress_callback_cancels_the_work(client, library, tmp_path)
     assert library.cancelled.wait(10)
 
 
-async def test_a_cancelled_task_of_the_async_client_cancels_the_work(server, library):
-    async with AsyncClient(server.target) as client:
+async def test_a_cancelled_task_of_the_async_client_cancels_the_work(target, library):
+    async with AsyncClient(target) as client:
         task = asyncio.ensure_future(client.ask("slow"))
         await asyncio.to_thread(library.started.wait, 10)
         task.cancel()

@@ -161,4 +161,4 @@ def from_rpc_error(error: Any) -> e.BookragError:
 
 
 def _as_dict(metadata: Sequence[tuple[str, str | bytes]] | Any) -> dict[str, str | bytes]:
-    return dict(metadata)
+    return dict(iter(metadata))  # pairs; dict(metadata) would take grpc.aio's for a mapping
