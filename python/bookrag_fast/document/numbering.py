@@ -78,7 +78,9 @@ _DECIMAL = re.compile(
     r"(?P<number>(?:[A-Z]|[0-9]{1,3})(?:\s?[.・]\s?[0-9]{1,3}){1,6})(?P<end>[.:)]?)"
     r"(?P<space>\s+|$|(?=[^\W\d_a-z]))"
 )
-_SINGLE = re.compile(r"(?P<number>[0-9]{1,3})(?P<end>[.:]?)(?P<space>\s+|$|(?=[\u3040-\u9fff]))")
+_SINGLE = re.compile(
+    r"(?P<number>[0-9]{1,3})(?P<end>[.:]?)(?P<space>\s+|$|(?=[\u3040-\u9fff])|(?<=\.)(?=[A-Z][a-z]))"
+)
 _ROMAN_DECIMAL = re.compile(
     r"(?P<number>(?P<roman>[IVX]{1,5})\s?[.・‐\-]\s?(?P<tail>[0-9]{1,2}(?:\s?[.・‐\-]\s?[0-9]{1,2}){0,3}))"
     r"(?P<end>[.:]?)(?P<space>\s+|$|(?=[\u3040-\u9fff]))"
@@ -90,7 +92,7 @@ _PAREN = re.compile(
     r"(?:[(\[](?P<number>[0-9]{1,2}|[a-zA-Z]|[ivx]{1,5})[)\]]|(?P<half>[0-9]{1,2}|[a-z])\))\s*"
 )
 _NAMED_DECIMAL = re.compile(
-    r"[A-Z][a-z]{2,12}\s(?P<number>[0-9]{1,3}(?:\.[0-9]{1,3}){1,4})[.:]?\s+[.:]?\s*(?=[A-Z])"
+    r"[A-Z][a-z]{2,12}\s(?P<number>[0-9]{1,3}(?:\.[0-9]{1,3}){1,4})(?:[.:]?\s+[.:]?\s*|[.:])(?=[A-Z])"
 )
 _KANA = re.compile(r"[(]?(?P<number>[アイウエオカキクケコ])[).．、\s]\s*")
 _SECTION_SIGN = re.compile(r"§+\s*(?P<number>[0-9]{1,4}(?:\.[0-9]{1,3}){0,3}[a-z]?)[.:]?\s*")

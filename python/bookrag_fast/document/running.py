@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from bookrag_fast.document.lines import Line, frame_to_page
 from bookrag_fast.document.model import Page
+from bookrag_fast.document.numbering import parse_numbering
 
 __all__ = ["page_numbers", "running_lines"]
 
@@ -45,6 +46,8 @@ def running_lines(pages: Sequence[Page], lines: Sequence[list[Line]]) -> list[se
         on = sorted({p for p, _ in places})
         for stretch in _dense_stretches(on, len(pages), text):
             inside = set(stretch)
+            if not _digits_run([(p, lines[p][k].text) for p, k in places if p in inside]):
+                continue
             for p, k in places:
                 if p in inside:
                     out[p].add(k)
@@ -58,7 +61,7 @@ def _add_changing_heads(
 ) -> None:
     """Heads that change with the section: always at one height, apart from the text, and said
     elsewhere in the book too (they repeat a heading)."""
-    texts: Counter[str] = Counter(_masked(line.text) for of_page in lines for line in of_page)
+    texts: Counter[str] = Counter(_said(line.text) for of_page in lines for line in of_page)
     by_place: dict[tuple[int, int, bool], list[tuple[int, int]]] = defaultdict(list)
     for p, (page, of_page) in enumerate(zip(pages, lines, strict=True)):
         rest = [k for k in range(len(of_page)) if k not in out[p] and of_page[k].frame == 0]
@@ -71,10 +74,40 @@ def _add_changing_heads(
             if in_margin and abs(other.base - line.base) > 1.7 * max(line.size, other.size):
                 by_place[(round(line.base / 3), round(line.size), low)].append((p, k))
     for places in by_place.values():
-        said_again = [(p, k) for p, k in places if texts[_masked(lines[p][k].text)] > 1]
+        said_again = [(p, k) for p, k in places if texts[_said(lines[p][k].text)] > 1]
         if len(places) >= max(4, 0.2 * len(pages)) and len(said_again) >= 0.6 * len(places):
             for p, k in said_again:
                 out[p].add(k)
+
+
+def _said(text: str) -> str:
+    """What a line says: its letters, without numbering and a page number."""
+    numbering = parse_numbering(text)
+    text = numbering.rest if numbering is not None and numbering.rest else text
+    return "".join(c for c in text.casefold() if c.isalpha()) or text
+
+
+def _digits_run(texts: list[tuple[int, str]]) -> bool:
+    """Whether lines alike but for their digits are running matter.
+
+    Their numbers either stay the same or one of them goes with the pages; headings such as
+    "2.1 Version 3.0" that merely fall on one height have numbers of their own.
+    """
+    if len({text for _, text in texts}) <= max(1, 0.3 * len(texts)):
+        return True
+    groups = [[int(d[:9]) for d in _DIGITS.findall(text)] for _, text in texts]
+    width = Counter(len(g) for g in groups).most_common(1)[0][0]
+    if width == 0:
+        return True  # alike altogether, or Roman numerals
+    for k in range(width):
+        offsets = Counter(g[k] - p for (p, _), g in zip(texts, groups, strict=True) if len(g) > k)
+        if offsets.most_common(1)[0][1] >= max(2, 0.6 * len(texts)):
+            return True
+    # Odd and even pages apart, or numbering that starts again: steps of one page, one number.
+    steps = 0
+    for (p, _), (q, _), a, b in zip(texts, texts[1:], groups, groups[1:], strict=False):
+        steps += any(y - x == q - p for x, y in zip(a, b, strict=False))
+    return steps >= 0.7 * (len(texts) - 1) and len(texts) > 2
 
 
 def _edge_lines(page: Page, lines: list[Line]) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from bookrag_fast.document.model import Document
-from bookrag_fast.document.numbering import Scheme
+from bookrag_fast.document.numbering import Scheme, parse_numbering
 from bookrag_fast.index.candidates import Candidate, StyleKey, candidates_of
 from bookrag_fast.index.contents import read_contents
 from bookrag_fast.index.judging import judged
@@ -40,8 +40,33 @@ def headings_by_form(document: Document) -> tuple[list[Heading], str]:
         )
         for c in kept
     ]
+    headings = _labels_joined(headings, kept)
     numbered = sum("numbering" in c.evidence for c in kept)
     return headings, "numbering" if 2 * numbered > len(kept) else "typography"
+
+
+def _labels_joined(headings: list[Heading], kept: list[Candidate]) -> list[Heading]:
+    """ "Chapter 3" on a line of its own and the title below it are one heading."""
+    out: list[Heading] = []
+    for heading, c in zip(headings, kept, strict=True):
+        before = out[-1] if out else None
+        if (
+            before is not None
+            and before.blocks[-1] == c.at - 1
+            and before.page == heading.page
+            and len(before.blocks) == 1
+            and (label := parse_numbering(before.title)) is not None
+            and not label.rest
+            and label.scheme in (Scheme.PART, Scheme.CHAPTER, Scheme.APPENDIX)
+            and parse_numbering(heading.title) is None
+        ):
+            before.title = f"{before.title} {heading.title}"
+            before.blocks += heading.blocks
+            before.regions += heading.regions
+            before.evidence = tuple(dict.fromkeys(before.evidence + heading.evidence))
+            continue
+        out.append(heading)
+    return out
 
 
 def _title_blocks(document: Document) -> set[int]:

@@ -10,11 +10,11 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from statistics import median
 
-from bookrag_fast.document.model import Document
+from bookrag_fast.document.model import BlockKind, Document
 from bookrag_fast.document.numbering import Scheme
 from bookrag_fast.index.candidates import Candidate, StyleKey
 from bookrag_fast.index.contents import PrintedContents
-from bookrag_fast.index.section import plain_key
+from bookrag_fast.index.section import match_key, plain_key
 
 __all__ = ["judged", "sequence_members"]
 
@@ -47,6 +47,7 @@ def judged(
     candidates = [c for c in candidates if c.evidence]
     full = len(contents.entries) >= FULL_ENTRIES and contents.found >= FULL_SHARE
     keep = _by_contents(candidates, contents) if full else _by_form(candidates)
+    keep -= {c.at for c in candidates if "numbering" not in c.evidence and _in_a_row(c, document)}
     front = _front_end(candidates, contents)
     repeated = Counter(plain_key(c.block.text) for c in candidates)
     out = []
@@ -60,6 +61,24 @@ def judged(
             continue
         out.append(c)
     return out
+
+
+def _in_a_row(candidate: Candidate, document: Document) -> bool:
+    """Another short block stands beside it: a cell of a table that was not recognised as one."""
+    box = candidate.block.regions[0].bbox
+    for k in range(max(0, candidate.at - 3), min(len(document.blocks), candidate.at + 4)):
+        other = document.blocks[k]
+        if k == candidate.at or other.page != candidate.block.page or len(other.text) > 60:
+            continue
+        if other.kind in (BlockKind.IMAGE, BlockKind.CAPTION):
+            continue
+        their = other.regions[0].bbox
+        same_row = min(box.y1, their.y1) - max(box.y0, their.y0) > 0.5 * min(
+            box.height, their.height
+        )
+        if same_row and max(their.x0 - box.x1, box.x0 - their.x1) < 150.0:
+            return True
+    return False
 
 
 def _by_contents(candidates: Sequence[Candidate], contents: PrintedContents) -> set[int]:
@@ -118,15 +137,12 @@ def _front_end(candidates: Sequence[Candidate], contents: PrintedContents) -> in
     if contents.pages:
         last = max(contents.pages)
         end = next((c.at for c in candidates if c.block.page > last), 0)
-    for c in candidates:
-        if c.block.page > 1:
-            break
-        key = plain_key(c.block.text)
-        if (
-            key in _BEGINNINGS
-            or c.listed_level
-            or ("numbering" in c.evidence and "typography" in c.evidence)
-        ):
+    first_page = [c for c in candidates if c.block.page == 1]
+    for c in first_page:
+        if match_key(c.block.text) in _BEGINNINGS:
+            return max(end, c.at)
+    for c in first_page:
+        if c.listed_level or ("numbering" in c.evidence and "typography" in c.evidence):
             return max(end, c.at)
     return end
 
