@@ -18,7 +18,7 @@ _SHORT = r"[A-Z][A-Za-z0-9]*(?:[&/.\-][A-Za-z0-9]+)*"
 _AFTER = re.compile(rf"[\(（]\s*[\"“”'‘]?({_SHORT})[\"“”'’]?\s*[\)）]")
 _BEFORE = re.compile(rf"\b({_SHORT})\s*[\(（]\s*([A-Za-z][^()（）;:]{{3,80}}?)\s*[\)）]")
 _LINE = re.compile(rf"^[\W_]*({_SHORT})\s*(?::|–|—|\s-\s|\||\t|=)\s*([A-Za-z][^:|=]{{3,80}})")
-_CUT = re.compile(r"[.,;:!?()\[\]{}\"“”|•]")
+_CUT = re.compile(r"[.,;:!?()\[\]{}\"“”‘’|•/]|\B'|'\B")
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SMALL = frozenset(
     {"of", "and", "for", "the", "in", "on", "to", "a", "an", "with", "by", "or", "at"}

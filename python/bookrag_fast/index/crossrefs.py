@@ -7,23 +7,35 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bookrag_fast.index.model import Node, NodeKind, SectionTree
+from bookrag_fast.index.model import Node, SectionTree
 
-__all__ = ["Reference", "TargetIndex", "caption_number", "find_references", "section_numbers"]
+__all__ = [
+    "Reference",
+    "TargetIndex",
+    "announces_reference",
+    "canonical",
+    "caption_number",
+    "find_references",
+    "section_numbers",
+]
 
 _WORDS = {
     "section": ("section", "sections", "sect", "sec", "secs", "§", "§§", "subsection", "раздел",
                 "разделе", "раздела", "節", "项", "項"),
-    "chapter": ("chapter", "chapters", "ch", "part", "глава", "главе", "главы", "章"),
+    "chapter": ("chapter", "chapters", "ch", "глава", "главе", "главы", "章"),
+    "part": ("part",),
+    "item": ("item", "items"),
+    "note": ("note", "notes"),
     "appendix": ("appendix", "appendices", "annex", "приложение", "приложении", "付録", "附録"),
     "table": ("table", "tables", "tab", "таблица", "таблице", "таблицы", "табл", "表"),
     "image": ("figure", "figures", "fig", "figs", "рисунок", "рисунке", "рис", "図"),
     "equation": ("equation", "equations", "eq", "eqs", "式"),
 }  # fmt: skip
+_PLACES = frozenset({"section", "chapter", "part", "item"})
 _KIND = {word: kind for kind, words in _WORDS.items() for word in words}
 _NUMBER = r"(?:[A-Z](?:[.\-]?\d+)+|\d+(?:[.\-]\d+)*[a-z]?(?![\w%])|[A-Z](?![\w'’])|[IVXLC]+(?!\w))"
 _LATIN = re.compile(
-    r"(?<!\w)(?P<word>sections?|sect?s?\.|subsection|chapters?|ch\.|part|appendix|appendices|annex|"
+    r"(?<!\w)(?P<word>sections?|sect?s?\.|subsection|chapters?|ch\.|part|items?|notes?|appendix|appendices|annex|"
     r"tables?|tab\.|figures?|figs?\.?|equations?|eqs?\.|раздел[еа]?|глав[аеы]|приложени[еи]|"
     r"таблиц[аеы]|табл\.|рисунк?о?[ек]|рис\.|§§?)\s*\(?(?P<first>" + _NUMBER + r")\)?"
     r"(?P<more>(?:\s*(?:,|and|or|&|to|–|-|и)\s*\(?" + _NUMBER + r"\)?)*)",
@@ -34,16 +46,29 @@ _CJK = re.compile(
     r"|(?<!代)(?P<word>図|表|付録|附録|式)\s*[\(（]?(?P<label>[A-Z]?[0-9]+(?:[.\-][0-9]+)*|[A-Z])"
     r"|(?<![\d.])(?P<bare>\d+(?:\.\d+)+)\s*節"
 )
-_HINT = re.compile(
-    r"[図表章節項付附式§]|(?:sec|sub|chap|ch\.|part|app|ann|tab|fig|eq)|раздел|глав|прилож|табл|рис",
-    re.IGNORECASE,
-)
 _KANJI = {c: i for i, c in enumerate("一二三四五六七八九", 1)}
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _TITLE_NUMBER = re.compile(
-    r"(?:(?:chapter|section|part|appendix|annex|глава|раздел|приложение|付録)\s+)?"
-    r"(?P<number>[A-Z]?\d+(?:\.\d+)*|[A-Z](?:\.\d+)*(?=[.:\s])|[IVX]+(?=[.:\s]))[.:)]?(?:\s|$)",
+    r"(?:(?:chapter|section|part|appendix|annex|item|глава|раздел|приложение|付録)\s+)?"
+    r"(?P<number>[A-Z]?\d+(?:\.\d+)*[A-Z]?|[A-Z](?:\.\d+)*(?=[.:\s])|[IVX]+(?=[.:\s]))[.:)]?(?:\s|$)"
+    r"|第\s*(?:\d+|[一二三四五六七八九十]+)\s*[章節項部編]",
     re.IGNORECASE,
+)
+_UNIT = re.compile(
+    r"^(?:第|chapter|section|sec\.?|part|appendix|annex|item|глава|раздел|приложение|付録|附録|§)\s*"
+    r"|\s*(?:章|節|項|部|編)$",
+    re.IGNORECASE,
+)
+_STARTS = {
+    "appendix": ("appendix", "annex", "приложение", "付録", "附録"),
+    "chapter": ("chapter", "глава"),
+    "part": ("part",),
+    "item": ("item",),
+}
+# "Section 13 of the Exchange Act", "Section 4(a) of Regulation S-K": not a part of this book.
+_ELSEWHERE = re.compile(
+    r"(?:\([a-z0-9]+\))*(?:\s*(?:or|and|,)\s*[\w().-]+){0,3}\s+(?:of|under|to)\s+"
+    r"(?!this\b)(?:the\s+|such\s+)?[A-Z]"
 )
 _CAPTION = re.compile(
     r"\W*(?:table|tab\.|figure|fig\.|equation|exhibit|chart|таблица|табл\.|рисунок|рис\.|図|表|式)"
@@ -63,11 +88,11 @@ class Reference:
 
 def find_references(text: str) -> Iterator[Reference]:
     """References in a text, in order. Each number of "Tables 3 and 4" is one."""
-    if not _HINT.search(text):
-        return
     for match in _LATIN.finditer(text):
         kind = _KIND[match["word"].casefold().rstrip(".")]
         first = match["first"]
+        if kind in _PLACES and _ELSEWHERE.match(text, match.end()):
+            continue
         worded = match["word"].islower() and not any(c.isdigit() for c in first)
         if worded and (kind != "appendix" or not first.isupper()):
             continue  # "part I took", "section a": words, not numbers
@@ -79,6 +104,11 @@ def find_references(text: str) -> Iterator[Reference]:
         number = match["number"] or match["label"] or match["bare"]
         kind = _KIND[match["unit"] or match["word"] or "節"]
         yield Reference(kind, canonical(number), match.group())
+
+
+def announces_reference(word: str) -> bool:
+    """Whether a reference can begin with this word: a cheap test before `find_references`."""
+    return word.casefold().rstrip(".") in _KIND or word[-1] in "第図表式録節§"
 
 
 def canonical(number: str) -> str:
@@ -99,34 +129,23 @@ def section_numbers(node: Node) -> list[tuple[str, str]]:
     """(kind, number) that a section answers to, from its numbering or else its title."""
     source = node.numbering or ""
     if not source:
-        match = _TITLE_NUMBER.match(node.title)
-        source = match.group() if match and node.title[match.end() :].strip() else ""
+        title = unicodedata.normalize("NFKC", node.title).strip()
+        match = _TITLE_NUMBER.match(title)
+        source = match.group() if match and title[match.end() :].strip() else ""
     if not source:
         return []
     text = unicodedata.normalize("NFKC", source).strip(" .:)")
-    number = re.sub(
-        r"^(?:第|chapter|section|sec\.?|part|appendix|annex|глава|раздел|приложение|付録|附録|§)\s*|"
-        r"\s*(?:章|節|項|部|編)$",
-        "",
-        text,
-        flags=re.IGNORECASE,
-    )
-    found = canonical(re.sub(r"\s*(?:章|節|項)$", "", number))
+    number = _UNIT.sub("", text)
+    found = canonical(number)
     if not found or " " in found:
         return []
     folded = text.casefold()
-    if folded.startswith(("appendix", "annex", "приложение", "付録", "附録")):
-        return [("appendix", found)]
-    if folded.startswith(("chapter", "глава")) or text.endswith("章"):
-        return [("chapter", found), ("section", found)]
-    if folded.startswith("part"):
-        return [("part", found)]
-    kinds = [("section", found)]
-    if "." not in found:
-        kinds.append(("chapter", found))
-    if found[0].isalpha() and found[0] not in "0123456789":
-        kinds.append(("appendix", found))
-    return kinds
+    for kind, starts in _STARTS.items():
+        if folded.startswith(starts) or (kind == "chapter" and text.endswith("章")):
+            return [(kind, found)]
+    if found[0].isalpha() and "." not in found:
+        return [("section", found), ("appendix", found)]
+    return [("section", found)]
 
 
 def caption_number(caption: str) -> str:
@@ -150,7 +169,7 @@ class TargetIndex:
     def resolve(self, reference: Reference, origin: int) -> int | None:
         """The target's node id, or None: no such number, or several equally near."""
         found = self._targets.get((reference.kind, reference.number), [])
-        if not found and reference.kind in ("section", "chapter"):
+        if not found and reference.kind in ("section", "chapter", "note"):
             other = "chapter" if reference.kind == "section" else "section"
             found = self._targets.get((other, reference.number), [])
         if len(found) <= 1:
@@ -167,8 +186,3 @@ class TargetIndex:
         while parent >= 0:
             yield parent
             parent = self._nodes[parent].parent
-
-
-def is_numbered(node: Node) -> bool:
-    """Whether a node is of a kind that references point at."""
-    return node.kind in (NodeKind.SECTION, NodeKind.TABLE, NodeKind.IMAGE, NodeKind.EQUATION)

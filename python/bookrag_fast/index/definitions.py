@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bookrag_fast.index.lexing import Lexer, Sentence
+from bookrag_fast.index.lexing import Lexer, Sentence, Shape
 from bookrag_fast.index.occurrences import Occurrence
 
 __all__ = ["MAX_DESCRIPTION", "called_terms", "defined_entities", "shorten"]
@@ -15,6 +15,7 @@ MAX_DESCRIPTION = 300
 _COPULA = frozenset({"is", "are", "was"})
 _ARTICLES = frozenset({"a", "an", "the", "any", "one", "either"})
 _MEANS = frozenset({"means", "denotes", "describes"})
+_OWN = (Shape.UPPER, Shape.IDENTIFIER)
 _CALLING = re.compile(
     r"\b(?:(?:is|are|be|commonly|often|usually|also)\s+(?:called|termed|named|dubbed|known\s+as)|"
     r"we\s+(?:call|term)\s+(?:it|this|these|them|such)|known\s+as|referred\s+to\s+as|so-called)\s+"
@@ -75,7 +76,12 @@ def defined_entities(
             or (verb == "refers" and after == "to")
         ):
             yield found.entity, 2
-        elif verb in (":", "–", "—") and len(words) - place > 5:
+        elif (
+            verb in (":", "–", "—")
+            and len(words) - place > 5
+            # A line "X: …"; of one ordinary word ("Question: …") it defines nothing.
+            and (found.stop - found.start > 1 or words[found.start].shape in _OWN)
+        ):
             yield found.entity, 1
 
 

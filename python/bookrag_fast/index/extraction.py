@@ -20,6 +20,7 @@ Types: section, table, image, equation, header, concept, name, organization, per
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -29,7 +30,7 @@ import numpy as np
 
 from bookrag_fast.index.acronyms import find_definitions
 from bookrag_fast.index.cooccurrence import Windows, associate
-from bookrag_fast.index.crossrefs import TargetIndex, find_references
+from bookrag_fast.index.crossrefs import TargetIndex, announces_reference, find_references
 from bookrag_fast.index.definitions import called_terms, defined_entities, shorten
 from bookrag_fast.index.lexing import Lexer, Part, Sentence
 from bookrag_fast.index.model import (
@@ -41,8 +42,9 @@ from bookrag_fast.index.model import (
     SectionTree,
     normalise_name,
 )
-from bookrag_fast.index.occurrences import Matcher
-from bookrag_fast.index.phrases import Candidate, Key, Phrases, harvest
+from bookrag_fast.index.occurrences import Matcher, Occurrence
+from bookrag_fast.index.phrases import Key, Phrases
+from bookrag_fast.index.ranking import Candidate, rank
 from bookrag_fast.index.structure import bare_title, headers_of, structural_entities
 
 __all__ = ["extract_graph"]
@@ -51,6 +53,17 @@ _PER_THOUSAND = 30  # entities of running text for each 1,000 words
 _AT_LEAST = 40
 _WINDOW_WORDS = 60  # a long node is cut into windows of whole sentences of about this length
 _MOST_ALIASES = 8
+
+_BIBLIOGRAPHIES = frozenset(
+    {"references", "bibliography", "works cited", "literature cited", "литература",
+     "список литературы", "参考文献", "引用文献"}
+)  # fmt: skip
+# An entry of a bibliography whose section was not found.
+_CITATION = re.compile(
+    r"In Proceedings of|arXiv preprint|\bCoRR,? abs|\bpp?\. ?\d+[-–]\d+|, pages? \d+[-–]\d+"
+    r"|\(\d{4}\)\. [A-Z].{10,120}\. [A-Z][^.]{5,60}, \d+"
+)
+_CITATION_REACH = 600
 
 IN_TITLE, IN_CAPTION, CONTAINED_IN = "InTitleOf", "InCaptionOf", "ContainedIn"
 REFERS_TO, ALIAS_OF = "RefersTo", "AliasOf"
@@ -69,7 +82,8 @@ class _Found:
 
     nodes: set[int] = field(default_factory=set)
     description: str = ""
-    rank: int = 0
+    sureness: int = 0
+    free: int = 0  # occurrences that are no part of a longer name
 
 
 class _Table:
@@ -113,12 +127,13 @@ def extract_graph(tree: SectionTree) -> ExtractedGraph:
             words += len(sentence.words)
             phrases.add(sentence)
             _note_definitions(lexer, phrases, sentence, acronyms, called)
-    candidates = harvest(phrases, limit=max(_AT_LEAST, math.ceil(words * _PER_THOUSAND / 1000)))
+    limit = max(_AT_LEAST, math.ceil(words * _PER_THOUSAND / 1000))
+    candidates = rank(phrases, limit=limit)
     table = _Table()
     relations: list[Relation] = []
     of_node = _add_structure(tree, table, relations)
     _add_text(windows, lexer, candidates, acronyms, called, table, relations, of_node)
-    relations += _references(tree, windows, of_node)
+    relations += _references(tree, lexer, windows, of_node)
     return ExtractedGraph(tuple(table.entities), tuple(relations))
 
 
@@ -127,7 +142,14 @@ def extract_graph(tree: SectionTree) -> ExtractedGraph:
 
 def _read(tree: SectionTree, lexer: Lexer) -> Iterator[list[Sentence]]:
     """The book as windows: groups of sentences of one node that are read together."""
+    cited: set[int] = set()  # sections of references, and what is in them
     for node in tree.nodes:
+        title = normalise_name(bare_title(node.title)) if node.kind is NodeKind.SECTION else ""
+        if node.parent in cited or title in _BIBLIOGRAPHIES:
+            cited.add(node.node_id)
+        if node.node_id in cited or _CITATION.search(node.text, 0, _CITATION_REACH):
+            yield from _cut(lexer.read(node.node_id, Part.CITED, f"{node.title}\n\n{node.text}"))
+            continue
         if node.kind is NodeKind.ROOT:
             continue
         if node.kind is NodeKind.SECTION:
@@ -223,6 +245,7 @@ def _add_structure(
 
 def _references(
     tree: SectionTree,
+    lexer: Lexer,
     windows: list[list[Sentence]],
     of_node: dict[int, tuple[int, tuple[tuple[str, str], ...]]],
 ) -> list[Relation]:
@@ -234,9 +257,12 @@ def _references(
     if not targets:
         return []
     index = TargetIndex(tree, targets)
+    openers = {i for i, word in enumerate(lexer.words) if announces_reference(word.text)}
     met: dict[tuple[int, int], tuple[set[int], str]] = {}
     for sentence in (s for window in windows for s in window):
-        if sentence.part in (Part.HEADING, Part.CODE):
+        if sentence.part in (Part.HEADING, Part.CODE, Part.CITED):
+            continue
+        if openers.isdisjoint(sentence.words):
             continue
         for reference in find_references(sentence.text):
             target = index.resolve(reference, sentence.node)
@@ -295,15 +321,18 @@ def _add_text(
             here = {o.entity for o in occurrences}
             for i in here:
                 found[i].nodes.add(sentence.node)
+            free = _free(occurrences)
+            for i in free:
+                found[i].free += 1
             if sentence.part is Part.HEADING or sentence.part is Part.CAPTION:
                 name = IN_TITLE if sentence.part is Part.HEADING else IN_CAPTION
                 titles.update(((i, sentence.node), name) for i in here)
             else:
-                together |= here
+                together |= free
             if sentence.part is Part.BODY and occurrences:
-                for i, rank in defined_entities(lexer, sentence, occurrences):
-                    if rank > found[i].rank:
-                        found[i].rank, found[i].description = rank, shorten(sentence.text)
+                for i, sureness in defined_entities(lexer, sentence, occurrences):
+                    if sureness > found[i].sureness:
+                        found[i].sureness, found[i].description = sureness, shorten(sentence.text)
         if together:
             cooccurring.add(window[0].node, together)
 
@@ -316,7 +345,8 @@ def _add_text(
                 aliases.setdefault(key, []).append(short)
     places: list[int] = []
     for candidate, seen in zip(candidates, found, strict=True):
-        if not seen.nodes:
+        # What only ever occurs inside longer names is a fragment of them.
+        if not seen.nodes or not (seen.free or candidate.vouched):
             places.append(-1)
             continue
         spelt = [*aliases.get(candidate.key, ()), *candidate.forms]
@@ -344,8 +374,19 @@ def _add_text(
                 relations.append(Relation(start, places[end], ALIAS_OF, text, 1.0, _ordered(nodes)))
     for r in associate(cooccurring, len(candidates)):
         left, right = places[r.source], places[r.target]
-        if left != right:
+        if left != right and min(left, right) >= 0:
             relations.append(Relation(left, right, r.name, r.description, r.weight, r.nodes))
+
+
+def _free(occurrences: list[Occurrence]) -> set[int]:
+    """Entities with an occurrence that lies in no longer one. O(n log n)."""
+    free: set[int] = set()
+    reach, span = -1, (-1, -1)
+    for o in sorted(occurrences, key=lambda o: (o.start, -o.stop)):
+        if o.stop > reach or (o.start, o.stop) == span:
+            free.add(o.entity)
+            reach, span = max(reach, o.stop), (o.start, o.stop)
+    return free
 
 
 def _with_acronyms(

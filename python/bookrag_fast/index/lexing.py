@@ -23,11 +23,12 @@ _TOKEN = re.compile(
     rf"""
     https?://\S+ | www\.\S+ | [\w.+-]+@[\w-]+\.[\w.-]+    # addresses: nobody's concepts
     | [\u30a1-\u30fa\u30fc\u30fb]+                        # katakana
-    | [\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+  # kanji
+    | 及(?=び) | 又(?=は) | 若(?=しく) | 並(?=び) | 当該     # "and", "or", "said", between kanji
+    | (?:(?!及び|又は|若しく|並び)[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])+  # kanji
     | [\u3041-\u309f]+                                    # hiragana
     | (?:[A-Za-z]\.){{2,}} | (?:Mr|Mrs|Ms|Dr|Prof|St|Jr)\.  # U.S., e.g., Dr.
     | ['’][sS](?![^\W_])                                  # a possessive ends a phrase
-    | --?[A-Za-z]{_W}*(?:[-_]{_W}+)*                      # --an-option
+    | (?<![\w)\]])(?:--[A-Za-z]{_W}*(?:[-_]{_W}+)*|-[A-Za-z](?![\w-]))  # --option, -o
     | _*{_W}+(?:(?:[-\u2010\u2011.&_+]|::|['’](?![sS](?![^\W_])))_*{_W}+)*(?:\+\+|\#|\(\))?
     | \S
     """,
@@ -47,6 +48,10 @@ _CYRILLIC_ENDING = re.compile(
     r"(?:иями|ями|ами|иях|ях|ах|ого|его|ому|ему|ыми|ими|ием|ией|ов|ев|ей|ам|ям|ой|ый|ий|ая|яя|ое|ее|"
     r"ые|ие|ых|их|ым|им|ом|ем|ую|юю|ия|ии|ию|[аяоеыиуюьй])$"
 )
+
+
+# 第三条, 二項, 告示第: places in a law, not notions.
+_CJK_ARTICLE = re.compile(r"[一二三四五六七八九十百千][条項号章節款目]|第$|^[条項号]")
 
 
 class Shape(IntEnum):
@@ -81,6 +86,8 @@ def _letter(word: Word) -> str:
     """The word as one letter of its sentence's pattern (see `Lexer.pattern`)."""
     if word.shape is Shape.CAPITAL:
         return "f" if word.soft else "c"
+    if word.shape is Shape.IDENTIFIER and word.text[0] == "-":
+        return "P"
     if word.shape is Shape.STOP:
         return "o" if word.text in _CONNECTORS else "t" if word.text == "the" else "S"
     if word.shape is Shape.BREAK:
@@ -96,6 +103,7 @@ class Part(IntEnum):
     CAPTION = 2
     CELL = 3
     CODE = 4
+    CITED = 5  # an entry of a bibliography: names found elsewhere occur there, none comes from it
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +135,8 @@ class Lexer(dict[str, int]):
         """A letter a word, so that phrases are found by regular expressions over shapes.
 
         l small, c Capital, f a Capital that is else an ordinary word, U UPPER, I identifier,
-        N number, J kanji or katakana, o "of" and the like, t "the", S other stop word, "." end
-        of a sentence or clause, "," any other break.
+        P --option, N number, J kanji or katakana, o "of" and the like, t "the", S other stop
+        word, "." end of a sentence or clause, "," any other break.
         """
         return self.pattern_of(sentence.words)
 
@@ -149,7 +157,8 @@ class Lexer(dict[str, int]):
         before = False
         for word in (self.words[i] for i in ids):
             cjk = word.shape is Shape.CJK
-            out += word.text if not out or (cjk and before) else f" {word.text}"
+            tight = (cjk and before) or word.text[0] in "'’" or not out
+            out += word.text if tight else f" {word.text}"
             before = cjk
         return out
 
@@ -205,6 +214,8 @@ def _classify_cjk(text: str) -> Word:
     if "\u3041" <= text[0] <= "\u309f" or text in STOP or not text.strip("・ー"):
         return Word(text, text, Shape.BREAK if text[0] <= "\u309f" else Shape.STOP, text)
     core = text.strip("・")
+    if _CJK_ARTICLE.search(core):
+        return Word(text, text, Shape.STOP, text)
     if len(core) > 2 and core[-1] in "等的":
         core = core[:-1]
     return Word(core, core, Shape.CJK, core)

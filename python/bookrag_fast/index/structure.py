@@ -4,6 +4,7 @@ equations."""
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,13 +23,19 @@ _LABEL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NUMBERING = re.compile(
-    r"^\s*(?:(?:chapter|section|appendix|part|annex|глава|раздел|приложение)\s+)?"
-    r"(?:[A-Z]?\d+(?:\.\d+)*|[A-Z](?:\.\d+)+|[A-Z](?=[.:)])|[IVXLC]+(?=[.:)]))(?:[.:)]\s*|\s+)(?:[–—:-]\s*)?"
+    r"^\s*(?:(?:chapter|section|appendix|part|annex|item|глава|раздел|приложение)\s+)?"
+    r"(?:[A-Z]?\d+(?:\.\d+)*[A-Z]?|[A-Z](?:\.\d+)+|[A-Z](?=[.:)])|[IVXLC]+(?=[.:)]))(?:[.:)](?!\d)\s*|\s+)(?:[–—:-]\s*)?"
     r"|^\s*第\s*[0-9一二三四五六七八九十]+\s*[章節項部編]\s*",
     re.IGNORECASE,
 )
 _EQUATION = re.compile(r"\((?P<number>[A-Z]?\.?\d+(?:\.\d+)*[a-z]?)\)\s*$")
-_KIND_NAMES = {"section": "Section", "chapter": "Chapter", "appendix": "Appendix", "part": "Part"}
+_KIND_NAMES = {
+    "section": "Section",
+    "chapter": "Chapter",
+    "appendix": "Appendix",
+    "part": "Part",
+    "item": "Item",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,6 @@ def _of(node: Node, section_names: dict[int, str]) -> Structural | None:
         name = section_names[node.node_id]
         numbers = section_numbers(node)
         aliases = [f"{_KIND_NAMES[k]} {number}" for k, number in numbers if k in _KIND_NAMES]
-        # "3.2" is called section; a whole number may be called chapter as well.
         return _structural(name, "section", node, [title, *aliases], numbers)
     if node.kind in (NodeKind.TABLE, NodeKind.IMAGE):
         kind = "table" if node.kind is NodeKind.TABLE else "image"
@@ -117,8 +123,9 @@ def _structural(
 
 def bare_title(title: str) -> str:
     """A heading without its number; the heading itself if nothing else is in it."""
-    bare = _NUMBERING.sub("", " ".join(title.split()), count=1).strip()
-    return bare if any(c.isalpha() for c in bare) else " ".join(title.split())
+    whole = " ".join(unicodedata.normalize("NFKC", title).split())
+    bare = _NUMBERING.sub("", whole, count=1).strip().removesuffix(".")
+    return bare if any(c.isalpha() for c in bare) else whole
 
 
 def _section_names(tree: SectionTree) -> dict[int, str]:
