@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from server_helpers import ANSWER, BOOK, EVIDENCE, PLAN, TRACE, TREE
-
 from bookrag_fast.cli import output
 from bookrag_fast.cli.errors import describe
 from bookrag_fast.cli.progress import counts
 from bookrag_fast.errors import UnknownBookError
 from bookrag_fast.library.types import Progress
 from bookrag_fast.query.plan import SearchResult
+from server_helpers import ANSWER, BOOK, EVIDENCE, PLAN, TRACE, TREE
 
 
 @pytest.mark.parametrize(("pages", "labels", "text"), [

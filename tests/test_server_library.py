@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from bookrag_fast.library import Library
 from bookrag_fast.server import Client
@@ -69,3 +71,21 @@ def test_a_book_comes_and_goes_over_the_wire(client, library, tmp_path):
     assert client.add(file) == book
     assert client.remove(book.id[:6]) == book
     assert book.id not in {b.id for b in library.books()}
+
+
+def test_a_real_book_is_the_same_over_the_wire(client, library):
+    steps = []
+    handbook = Path(__file__).parent / "data" / "handbook.pdf"
+    book = client.add(handbook, progress=steps.append)
+    parse = [step for step in steps if step.stage == "parse"]
+    assert parse
+    assert all(step.unit == "pages" and step.total == book.pages for step in parse)
+    assert client.tree(book.id) == library.tree(book.id)
+    for question in ("What does PPR stand for?", "How many tables are there?", "g = 0.6"):
+        here = library.search_result(question, books=[book.id])
+        there = client.search_result(question, books=[book.id])
+        assert there.evidence == here.evidence
+        assert there.plan.to_json() == here.plan.to_json()
+        assert client.ask(question, books=[book.id]).text == library.ask(
+            question, books=[book.id]
+        ).text

@@ -40,9 +40,7 @@ def shown_progress(name: str) -> Iterator[ProgressCallback | None]:
             for earlier in stages.values():
                 bars.stop_task(earlier)
             stages[step.stage] = bars.add_task(step.stage, total=step.total, counts="")
-        bars.update(
-            stages[step.stage], completed=step.done, total=step.total, counts=counts(step)
-        )
+        bars.update(stages[step.stage], completed=step.done, total=step.total, counts=counts(step))
 
     with bars:
         bars.console.print(f"Indexing {escape(name)}")

@@ -72,11 +72,7 @@ def serve(
     for folder in folders:
         if not folder.is_dir():
             raise InvalidArgumentError(f"--allow-path {folder} is not a folder")
-    logging.basicConfig(
-        level=logging.DEBUG if debug else logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
+    _log_to_stderr(logging.DEBUG if debug else logging.INFO)
     config = ServerConfig(
         host=host,
         port=port,
@@ -108,3 +104,13 @@ def serve(
 
     with opened(library, embedder) as shelf:
         asyncio.run(work())
+
+
+def _log_to_stderr(level: int) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    # On the handler too: some libraries set their own loggers to DEBUG.
+    handler.setLevel(level)
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(level)

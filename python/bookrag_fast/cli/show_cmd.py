@@ -34,9 +34,7 @@ def show(
         Optional[int],  # noqa: UP045
         typer.Option("--depth", metavar="N", help="tree: show N levels only.", min=1),
     ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="tree: show text blocks too.")
-    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="tree: show text blocks too.")] = False,
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", help="graph: entities to show.", min=0)
     ] = 50,
