@@ -76,14 +76,26 @@ def test_every_table_and_figure_is_there(shelf: Library, handbook: Book) -> None
 
 
 @pytest.mark.parametrize("question", TRUTH["questions"], ids=lambda q: q["question"][:40])
-def test_known_questions_are_answered_from_the_right_pages(
+def test_the_evidence_for_known_questions_holds_the_right_page(
     shelf: Library, handbook: Book, question: dict[str, object]
 ) -> None:
     right = {*question["pages"], *question.get("also", [])}  # type: ignore[misc]
     evidence = shelf.search(str(question["question"]), books=[handbook.id])
     assert right & {p for e in evidence for p in e.pages}
-    answer = shelf.ask(str(question["question"]), books=[handbook.id])
-    assert right & {p for c in answer.citations for p in c.pages}, answer.text
+    assert sum(e.tokens for e in evidence) <= 2000
+
+
+def test_extractive_answers_cite_the_right_page_nine_times_in_ten(
+    shelf: Library, handbook: Book
+) -> None:
+    wrong = []
+    for question in TRUTH["questions"]:
+        answer = shelf.ask(question["question"], books=[handbook.id])
+        if not {*question["pages"], *question["also"]} & {
+            p for c in answer.citations for p in c.pages
+        }:
+            wrong.append((question["question"], answer.text))
+    assert len(wrong) <= len(TRUTH["questions"]) // 10, wrong
 
 
 def test_evidence_is_complete(shelf: Library, handbook: Book) -> None:

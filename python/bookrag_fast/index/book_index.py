@@ -14,7 +14,7 @@ import numpy.typing as npt
 from bookrag_fast import core
 from bookrag_fast.document.model import Page, Region
 from bookrag_fast.errors import InvalidArgumentError, UnknownNodeError
-from bookrag_fast.index.lexicon import Lexicon
+from bookrag_fast.index.lexicon import STOP_WORDS, Lexicon, build_lexicon, tokenize
 from bookrag_fast.index.model import Entity, Merge, Node, NodeKind, Relation, normalise_name
 from bookrag_fast.models.protocols import EmbedderInfo, FloatMatrix
 
@@ -23,6 +23,8 @@ __all__ = ["BookIndex", "BookMeta", "Neighbours", "count_tokens"]
 IntArray = npt.NDArray[np.int32]
 
 _EDGE_BLOCK = 4096
+_LEADERS = re.compile(r"(?:\.\s?){4,}|…{2,}|(?:·\s?){4,}|[・‥]{4,}")
+_LEADER_SHARE = 150  # characters of text that one line with dotted leaders accounts for, at most
 
 # CJK radicals up to the full-width forms, and the supplementary ideographs.
 _WIDE = re.compile("[\u2e80-\uffef\U00020000-\U0003ffff]")
@@ -204,6 +206,43 @@ class BookIndex:
         if node.kind is not NodeKind.SECTION and node.title and node.title not in node.text:
             return f"{node.title}\n{node.text}" if node.text else node.title
         return node.text or node.title
+
+    @cached_property
+    def headings(self) -> tuple[IntArray, Lexicon]:
+        """Section nodes below the document title, and the words of their headings (one text a
+        section, in the same order)."""
+        found = [n for n in self.nodes if n.kind is NodeKind.SECTION and n.level >= 2]
+        ids = np.array([n.node_id for n in found], dtype=np.int32)
+        return ids, build_lexicon([n.title for n in found])
+
+    @cached_property
+    def heading_weights(self) -> npt.NDArray[np.float32]:
+        """Weight (idf in the book) of the content words of each heading, float32[sections]."""
+        sections, _ = self.headings
+        return np.array(
+            [
+                sum(self.lexicon.idf(t) for t in set(tokenize(self.nodes[s].title)) - STOP_WORDS)
+                for s in sections.tolist()
+            ],
+            dtype=np.float32,
+        )
+
+    @cached_property
+    def section_of(self) -> IntArray:
+        """The section that each node stands in (a section stands in itself); int32[nodes]."""
+        return np.array(
+            [n.node_id if n.kind <= NodeKind.SECTION else max(n.parent, 0) for n in self.nodes],
+            dtype=np.int32,
+        )
+
+    @cached_property
+    def is_contents(self) -> npt.NDArray[np.bool_]:
+        """Nodes of a printed table of contents (dotted leaders): they repeat every heading's
+        words and answer nothing. bool[nodes]."""
+        return np.array(
+            [len(_LEADERS.findall(n.text)) * _LEADER_SHARE > len(n.text) for n in self.nodes],
+            dtype=np.bool_,
+        )
 
     @cached_property
     def names(self) -> dict[str, tuple[int, ...]]:

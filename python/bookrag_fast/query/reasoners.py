@@ -20,15 +20,37 @@ IntArray = npt.NDArray[np.int32]
 # Weight of the meaning vector beside the words. Words alone miss paraphrase; a static embedder
 # alone misses names and numbers.
 _DENSE_WEIGHT = 0.25
+_HEADING_WEIGHT = 0.3  # of a section whose heading says what the question says
+_CONTENTS_WEIGHT = 0.3  # of a printed table of contents, which repeats the words of every heading
 
 
 def text_reasoning(index: BookIndex, question: Question) -> FloatArray:
     """Relevance of every node to the question, float32[nodes]: BM25 as a share of what it could
-    reach at most, plus a quarter of the cosine of the vectors. Comparable across books."""
+    reach at most, plus a part of the cosine of the vectors and of the match of its section's
+    heading. Comparable across books."""
     ceiling = index.lexicon.ceiling(question.terms)
     lexical = index.lexicon.scores(question.terms) / max(ceiling, 1e-6)
     dense = np.clip(index.node_vectors @ question.vector, 0.0, 1.0)
-    return (lexical + _DENSE_WEIGHT * dense).astype(np.float32)
+    heading = heading_match(index, question)[index.section_of]
+    scores = lexical + _DENSE_WEIGHT * dense + _HEADING_WEIGHT * heading
+    scores[index.is_contents] *= _CONTENTS_WEIGHT
+    return scores.astype(np.float32)
+
+
+def heading_match(index: BookIndex, question: Question) -> FloatArray:
+    """How far each section's heading and the question say the same, float32[nodes], 0 to 1: twice
+    the weight of the terms they share over the weight of all terms of both."""
+    match = np.zeros(len(index.nodes), dtype=np.float32)
+    sections, words = index.headings
+    weight = {t: index.lexicon.idf(t) for t in question.terms}
+    shared = np.zeros(len(sections), dtype=np.float32)
+    for term, idf in weight.items():
+        row = words.vocabulary.get(term)
+        if row is not None:
+            shared[words.nodes[words.indptr[row] : words.indptr[row + 1]]] += idf
+    both = sum(weight.values()) + index.heading_weights
+    match[sections] = 2 * shared / np.maximum(both, 1e-6)
+    return match
 
 
 def graph_reasoning(

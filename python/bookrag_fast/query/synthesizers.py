@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,13 +22,28 @@ _MOST_SENTENCES = 3  # in an extractive answer
 _ENOUGH = 0.5  # share of the question's term weight that the quoted sentences must cover
 _CLOSE = 0.8  # a further sentence must score this share of the best one …
 _NEW = 0.15  # … and cover this share of the question that is not covered yet
+_LIST_NEAR = 0.75  # of the best relevance, for a table or list to be quoted whole
+_LONGEST_LIST = 1500  # characters of it
 _LONGEST_QUOTE = 600  # characters; a longer sentence is no quotation
 _MOST_PIECES = 400  # sentences scored for one question
+_HEADING_SHARE = 0.6  # of a term that stands in the heading, not in the sentence
 _BY_LINE = frozenset({NodeKind.TABLE.label, NodeKind.LIST.label, NodeKind.CODE.label})
+
+
+_LISTS = _BY_LINE - {NodeKind.CODE.label}
 
 _WANTS_NUMBER = re.compile(
     r"\b(how (?:many|much|long|old|far|often|large|big)|what (?:year|percentage|percent|number)"
     r"|when|which year|default)\b|いくつ|何[年月日人個件回％%]",
+    re.I,
+)
+_WANTS_EXPANSION = re.compile(
+    r"stands? for|\bmeans?\b|abbreviat|acronym|short for|spelled out|の略|とは", re.I
+)
+_ACRONYM = re.compile(r"(?<!\w)[A-Z][A-Za-z]*[A-Z][A-Za-z0-9-]*(?!\w)")
+_WANTS_LIST = re.compile(
+    r"^(?:please )?(?:list|enumerate|name)\b|^(?:what|which) (?:\w+ ){0,4}\w+s are\b"
+    r"|^(?:what|which) are\b|列挙|一覧",
     re.I,
 )
 _WANTS_DEFINITION = re.compile(
@@ -67,22 +82,40 @@ def map_evidence(
     wanted = set(question.terms)
     weight = {b: {t: ix.lexicon.idf(t) for t in wanted} for b, ix in books.items()}
     cosines = embedder.embed([text for text, _, _ in pieces]) @ question.vector
+    top = max((e.scores.get("relevance", 0.0) for e in evidence), default=0.0) or 1.0
     wants_number = bool(_WANTS_NUMBER.search(question.text))
     wants_definition = bool(_WANTS_DEFINITION.search(question.text))
+    expansions = _expansions(question.text)
     passages = []
     for (text, item, rank), cosine in zip(pieces, cosines, strict=True):
         terms = frozenset(tokenize(text)) & wanted
         idf = weight[item.book]
         cover = sum(idf[t] for t in terms) / max(sum(idf.values()), 1e-6)
-        score = cover + 0.5 * max(float(cosine), 0.0) + 0.3 / (1 + rank)
+        # What the heading says need not be said again in the sentence under it.
+        said = frozenset(tokenize(" ".join(item.section[-1:]))) & wanted
+        cover += _HEADING_SHARE * sum(idf[t] for t in said - terms) / max(sum(idf.values()), 1e-6)
+        relevance = item.scores.get("relevance", 0.0) / top
+        score = cover + 0.25 * max(float(cosine), 0.0) + 0.5 * relevance + 0.15 / (1 + rank)
         if wants_number and re.search(r"\d", text):
             score += 0.15
         if wants_definition and terms and _defines(text, terms):
             score += 0.15
+        if any(pattern.search(text) for pattern in expansions):
+            score += 0.6
         if len(text) < 25 or text.endswith(("?", "？")):
             score -= 0.3  # a bare heading or a question answers nothing
         passages.append(Passage(text, item, score, terms))
     return sorted(passages, key=lambda p: -p.score)
+
+
+def _expansions(question: str) -> list[re.Pattern[str]]:
+    """For "What does PPR stand for?": the places where a book spells an acronym out."""
+    if not _WANTS_EXPANSION.search(question):
+        return []
+    return [
+        re.compile(rf"\({a}\)|(?<!\w){a}\s*(?:\(\w|[:—–|=]|stands for|is short for)")
+        for a in map(re.escape, _ACRONYM.findall(question))
+    ]
 
 
 def _defines(text: str, terms: frozenset[str]) -> bool:
@@ -108,6 +141,8 @@ def reduce_extract(
     for index in books.values():
         idf = {t: max(w, index.lexicon.idf(t)) for t, w in idf.items()}
     total = max(sum(idf.values()), 1e-6)
+    if _WANTS_LIST.search(question.text) and (whole := _whole_list(passages)):
+        return whole.text, [cite(whole, whole.text)], True
     best = passages[0]
     chosen, covered, spent = [best], set(best.terms), count_tokens(best.text)
     for passage in passages[1:]:
@@ -122,6 +157,20 @@ def reduce_extract(
     enough = sum(idf[t] for t in covered) / total >= _ENOUGH
     citations = [cite(p.evidence, p.text) for p in chosen]
     return " ".join(dict.fromkeys(p.text for p in chosen)), citations, enough
+
+
+def _whole_list(passages: Sequence[Passage]) -> Evidence | None:
+    """The table or list that a question after several things is best answered with: one whose
+    relevance comes near the best there is, quoted as it stands (up to a length)."""
+    items = {p.evidence.node_id: p.evidence for p in passages}.values()
+    top = max(e.scores.get("relevance", 0.0) for e in items)
+    near = [
+        e for e in items if e.kind in _LISTS and e.scores.get("relevance", 0.0) >= _LIST_NEAR * top
+    ]
+    if not near:
+        return None
+    best = max(near, key=lambda e: e.scores.get("relevance", 0.0))
+    return replace(best, text=best.text[:_LONGEST_LIST])
 
 
 _NOUNS = {
