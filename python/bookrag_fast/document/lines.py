@@ -186,6 +186,13 @@ def _doubled(chars: PageChars) -> BoolArray:
     if len(chars) < 2:
         return out
     x, y = chars.origin[:, 0], chars.origin[:, 1]
+    # Whatever is drawn twice has some characters in one and the same cell of a grid of points.
+    cells = chars.code.astype(np.int64) << 32
+    cells |= (x.astype(np.int64) & 0xFFFF) << 16
+    cells |= y.astype(np.int64) & 0xFFFF
+    cells.sort()
+    if not (cells[1:] == cells[:-1]).any():
+        return out
     size = chars.run_size[chars.run]
     for shift in (0.0, 0.5):  # twice, so that a pair astride a bucket's edge is seen too
         row = np.floor(y / np.maximum(size, 1.0) + shift).astype(np.int64)

@@ -87,7 +87,7 @@ def read_document(
     for of_page, marks in zip(found.lines, running, strict=True):
         if marks:
             of_page[:] = [line for k, line in enumerate(of_page) if k not in marks]
-    _drop_backdrops(found.pictures)
+    _drop_backdrops(found)
     body = _body_face(found.lines)
     blocks = tuple(draft.block() for draft in flow(_drafts(pages, found, body)))
     return Document(
@@ -147,12 +147,20 @@ def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:
     return found
 
 
-def _drop_backdrops(pictures: list[list[BBox]]) -> None:
-    """Logos and backdrops: the same box on a third of the pages or more."""
-    seen = Counter(tuple(round(v / 4) for v in box) for of_page in pictures for box in set(of_page))
-    limit = max(3, len(pictures) // 3)
-    for of_page in pictures:
-        of_page[:] = [b for b in of_page if seen[tuple(round(v / 4) for v in b)] < limit]
+def _drop_backdrops(found: _RawPages) -> None:
+    """Drops logos and backdrops: the same box on a third of the pages or more.
+
+    A page without text of its own keeps its pictures: they are what it says.
+    """
+    seen = Counter(_rounded(b) for of_page in found.pictures for b in set(of_page))
+    limit = max(3, len(found.pictures) // 3)
+    for of_page, lines in zip(found.pictures, found.lines, strict=True):
+        if lines:
+            of_page[:] = [b for b in of_page if seen[_rounded(b)] < limit]
+
+
+def _rounded(box: BBox) -> tuple[int, ...]:
+    return tuple(round(v / 4) for v in box)
 
 
 def _body_face(lines: Sequence[list[Line]]) -> Body:

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from bookrag_fast.document.lines import Line
 from bookrag_fast.document.numbering import is_bullet, parse_numbering
 
-__all__ = ["Row", "is_contents_entry", "rows_of", "single"]
+__all__ = ["Row", "is_contents_entry", "rows_of", "single", "split_entry"]
 
 _LEADER = re.compile(r"(?:[.．·・…_]\s?){4,}|…{2,}|\.{4,}")
-_CONTENTS_ENTRY = re.compile(
-    r"(?:(?:[.．·・…]\s?){4,}|…{2,})[\s.]*(?:[A-Z]{1,2}-)?(?:\d{1,4}|[ivxlc]{1,7})?\s*$",
-    re.IGNORECASE,
-)
+_LEADERS = " .．·・…_|\t\u3000"
+_LABEL = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}|[ivxlc]{1,7}", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -40,9 +38,33 @@ class Row:
         return max(c.size for c in self.cells)
 
 
+def split_entry(text: str) -> tuple[str, str, str] | None:
+    """(title, leader, page label) of a line of a contents page, None when it has no page label.
+
+    Linear in the text, whatever it is made of: a regular expression that looks for dots would go
+    over a line of a thousand dots again and again.
+    """
+    text = text.rstrip()
+    at = len(text)
+    while at > 0 and len(text) - at < 9 and (text[at - 1].isalnum() or text[at - 1] == "-"):
+        at -= 1
+    label, before = text[at:], text[:at]
+    if not _LABEL.fullmatch(label):
+        return None
+    title = before.rstrip(_LEADERS)
+    return (title, before[len(title) :], label) if title else None
+
+
 def is_contents_entry(text: str) -> bool:
-    """A line of a printed contents page: a title, dots, a page number."""
-    return bool(_CONTENTS_ENTRY.search(text))
+    """A line of a printed contents page: a title, at least four dots, a page number or nothing."""
+    entry = split_entry(text)
+    if entry is not None:
+        leader = entry[1]
+    else:
+        stripped = text.rstrip()
+        leader = stripped[len(stripped.rstrip(_LEADERS)) :]
+    dots = sum(2 if c == "…" else 1 for c in leader if c not in " |_\t\u3000")
+    return dots >= 4
 
 
 def rows_of(lines: list[Line]) -> list[Row]:

@@ -13,9 +13,10 @@ from bookrag_fast.document.numbering import parse_numbering
 __all__ = ["page_numbers", "running_lines"]
 
 MARGIN = 0.14  # of the page's height, at top and bottom: where running matter stands
-EDGE_LINES = 4  # the outermost lines at top and bottom are looked at wherever they stand
+EDGE_LINES = 2  # the outermost lines at top and bottom are looked at wherever they stand
 MIN_PAGES = 3
 
+_NO_LETTER = re.compile(r"[\W\d_]+")
 _DIGITS = re.compile(r"\d+")
 _ROMAN = re.compile(r"^[ivxlcdm]{1,7}$", re.IGNORECASE)
 _NUMBER_ALONE = re.compile(
@@ -84,7 +85,7 @@ def _said(text: str) -> str:
     """What a line says: its letters, without numbering and a page number."""
     numbering = parse_numbering(text)
     text = numbering.rest if numbering is not None and numbering.rest else text
-    return "".join(c for c in text.casefold() if c.isalpha()) or text
+    return _NO_LETTER.sub("", text.casefold()) or text
 
 
 def _digits_run(texts: list[tuple[int, str]]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from rapidfuzz import fuzz
 
 from bookrag_fast.document.model import Block, BlockKind, Document
 from bookrag_fast.document.numbering import Scheme, parse_numbering, roman_value
+from bookrag_fast.document.rows import split_entry
 from bookrag_fast.index.section import match_key, plain_key
 
 __all__ = ["ContentsEntry", "PrintedContents", "read_contents"]
@@ -20,11 +20,6 @@ MAX_SHARE = 0.35  # contents pages stand in the first part of a book
 MIN_ENTRIES = 4
 MIN_SIMILARITY = 90.0
 
-_ENTRY = re.compile(
-    r"^(?P<title>.*?\S)(?P<gap>\s*(?:[.．·・…_]\s?){3,}\s*|\s*…+\s*|\s*\|\s*|\s{2,}|\s+)"
-    r"(?P<label>(?:[A-Z]{1,2}-)?\d{1,4}|[ivxlc]{1,7})\s*$",
-    re.IGNORECASE,
-)
 _TITLE = {
     "contents", "tableofcontents", "目次", "目次一覧", "содержание", "оглавление", "inhalt",
     "inhaltsverzeichnis", "sommaire", "indice",
@@ -71,7 +66,7 @@ def read_contents(document: Document) -> PrintedContents:
         if block.page > limit:
             break
         rows_by_page[block.page].extend(_rows(block))
-    found: list[tuple[float, re.Match[str]]] = []
+    found: list[tuple[float, tuple[str, str, str]]] = []
     before, other_list = False, False
     for page in sorted(rows_by_page):
         rows = rows_by_page[page]
@@ -106,24 +101,24 @@ def _rows(block: Block) -> Iterator[tuple[float, str]]:
 
 def _entries_of_page(
     rows: Sequence[tuple[float, str]], before: bool
-) -> list[tuple[float, re.Match[str] | None, str]]:
+) -> list[tuple[float, tuple[str, str, str] | None, str]]:
     """Entries of a page if it is a contents page, else nothing.
 
     A row that names a list ("Contents", "List of Tables") comes as an entry without a match, with
     its key.
     """
     titled = any(plain_key(text) in _TITLE for _, text in rows)
-    entries: list[tuple[float, re.Match[str]]] = []
-    out: list[tuple[float, re.Match[str] | None, str]] = []
+    entries: list[tuple[float, tuple[str, str, str]]] = []
+    out: list[tuple[float, tuple[str, str, str] | None, str]] = []
     strong = 0
     pending: tuple[float, str] | None = None
     for x, text in rows:
-        match = _ENTRY.match(text)
-        if match is not None and any(c.isalpha() for c in match.group("title")):
-            gap = match.group("gap")
+        match = split_entry(text)
+        if match is not None and any(c.isalpha() for c in match[0]):
+            gap = match[1]
             strong += len(gap) > 1 or "|" in gap or "." in gap
             if pending is not None and not parse_numbering(text):
-                joined = _ENTRY.match(f"{pending[1]} {text}")
+                joined = split_entry(f"{pending[1]} {text}")
                 if joined is not None:
                     match, x = joined, pending[0]
             entries.append((x, match))
@@ -136,7 +131,7 @@ def _entries_of_page(
                 pending = None
             else:
                 pending = (x, text) if len(text) < 160 else None
-    values = [v for v in (_value(m.group("label"))[0] for _, m in entries) if v is not None]
+    values = [v for v in (_value(m[2])[0] for _, m in entries) if v is not None]
     rising = sum(a <= b for a, b in itertools.pairwise(values))
     ordered = rising >= 0.75 * max(1, len(values) - 1)
     many = len(entries) >= MIN_ENTRIES and len(entries) >= 0.4 * len(rows)
@@ -157,11 +152,11 @@ def _value(label: str) -> tuple[int | None, bool]:
     return (int(tail) if tail.isdigit() else None), False
 
 
-def _levelled(found: Sequence[tuple[float, re.Match[str]]]) -> list[ContentsEntry]:
+def _levelled(found: Sequence[tuple[float, tuple[str, str, str]]]) -> list[ContentsEntry]:
     """Entries with levels: by numbering where there is one, by indent otherwise."""
     indents = _indent_ranks([x for x, _ in found])
     numbered_levels: dict[int, list[int]] = defaultdict(list)
-    parsed = [parse_numbering(m.group("title")) for _, m in found]
+    parsed = [parse_numbering(m[0]) for _, m in found]
     depths = [
         n.depth if n is not None and n.scheme is Scheme.DECIMAL and n.rest else None for n in parsed
     ]
@@ -191,10 +186,10 @@ def _levelled(found: Sequence[tuple[float, re.Match[str]]]) -> list[ContentsEntr
         if level is None:
             near = [k for k in by_indent if k < indent]
             level = by_indent[max(near)] + 1 if near else indent + 1
-        value, roman = _value(match.group("label"))
+        value, roman = _value(match[2])
         if value is not None:
-            title = match.group("title").strip(" .|·…")
-            out.append(ContentsEntry(title, match.group("label"), value, roman, level))
+            title = match[0].strip(" .|·…")
+            out.append(ContentsEntry(title, match[2], value, roman, level))
     return out
 
 

@@ -6,12 +6,12 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from bookrag_fast.document.model import Block, Region
+from bookrag_fast.document.model import Region
 from bookrag_fast.document.numbering import parse_numbering
 
 __all__ = ["Heading", "close_levels", "match_key", "plain_key"]
 
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\ufeff]")
+_NO_LETTER = re.compile(r"[\W_]+")
 
 
 @dataclass(slots=True)
@@ -35,9 +35,8 @@ class Heading:
 
 
 def plain_key(text: str) -> str:
-    """Letters, digits and marks only, NFKC and casefolded: what titles are compared by."""
-    text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text).casefold())
-    return "".join(c for c in text if unicodedata.category(c)[0] in "LNM")
+    """Letters and digits only, NFKC and casefolded: what titles are compared by."""
+    return _NO_LETTER.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 def match_key(text: str) -> str:
@@ -46,10 +45,6 @@ def match_key(text: str) -> str:
     if numbering is not None and numbering.rest:
         return plain_key(numbering.rest) or plain_key(text)
     return plain_key(text)
-
-
-def block_numbering(block: Block) -> str:
-    return block.numbering
 
 
 def close_levels(headings: list[Heading]) -> None:
