@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 
@@ -15,6 +16,13 @@ from bookrag_fast.models.protocols import Embedder
 __all__ = ["MAX_QUESTION_CHARS", "Question", "prepare"]
 
 MAX_QUESTION_CHARS = 10_000
+
+# "List the operators" asks for operators; what speaks of lists is no better an answer.
+_COMMAND = re.compile(
+    r"^(?:please |can you |could you )*(?:list|name|enumerate|describe|explain|define|summari[sz]e"
+    r"|show me|give me|tell me(?: about)?|write down)\s+",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,6 @@ def prepare(text: str, embedder: Embedder) -> Question:
             f"the question has {len(clean)} characters; at most {MAX_QUESTION_CHARS} are read",
             "ask for less at once",
         )
-    terms = list(dict.fromkeys(tokenize(clean)))
+    terms = list(dict.fromkeys(tokenize(_COMMAND.sub("", clean, count=1) or clean)))
     content = tuple(t for t in terms if t not in STOP_WORDS) or tuple(terms)
     return Question(clean, content, embedder.embed([clean], query=True)[0])
