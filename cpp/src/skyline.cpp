@@ -89,7 +89,6 @@ std::vector<std::int64_t> skyline3(std::span<const float> scores) {
         kept.push_back(p.row);
         last = &p;
         // The new step hides those at or below it: second value <= y and third <= z.
-        if (step != stairs.end() && step->first == y) ++step;
         auto first = step;
         while (first != stairs.begin() && std::prev(first)->second <= z) --first;
         stairs.insert_or_assign(stairs.erase(first, step), y, z);
@@ -120,7 +119,7 @@ std::vector<std::int64_t> skyline4(std::span<const float> scores) {
         bool dominated = false;
         bool repeated = false;
         for (const auto& w : window) {
-            if ((w[0] >= p[0]) & (w[1] >= p[1]) & (w[2] >= p[2]) & (w[3] >= p[3])) {
+            if (w[0] >= p[0] && w[1] >= p[1] && w[2] >= p[2] && w[3] >= p[3]) {
                 repeated = w == p;
                 dominated = !repeated;
                 break;  // an equal in the window means that nothing in it dominates

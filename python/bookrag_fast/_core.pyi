@@ -160,7 +160,6 @@ def merge_plan(
     right: ArrayLike,
     incompatible: ArrayLike | None = None,
 ) -> MergePlan: ...
-
 def read_page_text(
     functions: Sequence[SupportsInt | SupportsIndex],
     text_page: SupportsInt | SupportsIndex,

@@ -55,6 +55,7 @@ TEST(tree, document_order_and_intervals) {
     CHECK_EQ(t.ancestor_at_depth(3, 1000), -1);
     CHECK_EQ(t.subtree_union(Ids{3, 1, 0, 3}), (Ids{0, 1, 3, 4, 5}));
     CHECK(t.contains(0, 4) && t.contains(4, 4) && !t.contains(4, 0) && !t.contains(3, 4));
+    CHECK(!t.contains(0, 3));  // the next in document order after the subtree of 0
 }
 
 TEST(tree, kinds_and_pages) {
