@@ -51,9 +51,7 @@ def config(allowed):
     return ServerConfig(
         max_calls=8,
         max_message_bytes=2 << 20,
-        limits=ServicerLimits(
-            allow_paths=(allowed,), max_upload_bytes=3 << 20, upload_idle_s=0.3
-        ),
+        limits=ServicerLimits(allow_paths=(allowed,), max_upload_bytes=3 << 20, upload_idle_s=0.3),
     )
 
 
@@ -391,8 +389,9 @@ def test_an_unknown_code_of_a_newer_server_is_a_remote_error():
 
 
 def test_no_server_is_a_clear_error():
-    with Client("127.0.0.1:1", timeout=10) as client, pytest.raises(
-        ServerUnavailableError, match="bookrag serve"
+    with (
+        Client("127.0.0.1:1", timeout=10) as client,
+        pytest.raises(ServerUnavailableError, match="bookrag serve"),
     ):
         client.books()
 

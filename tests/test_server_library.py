@@ -86,6 +86,7 @@ def test_a_real_book_is_the_same_over_the_wire(client, library):
         there = client.search_result(question, books=[book.id])
         assert there.evidence == here.evidence
         assert there.plan.to_json() == here.plan.to_json()
-        assert client.ask(question, books=[book.id]).text == library.ask(
-            question, books=[book.id]
-        ).text
+        assert (
+            client.ask(question, books=[book.id]).text
+            == library.ask(question, books=[book.id]).text
+        )

@@ -66,9 +66,7 @@ def _by_path(path: str, password: str | None) -> Iterator[pb.IndexBookRequest]:
     yield pb.IndexBookRequest(header=header)
 
 
-def _indexed(
-    response: pb.IndexBookResponse, progress: ProgressCallback | None
-) -> Book | None:
+def _indexed(response: pb.IndexBookResponse, progress: ProgressCallback | None) -> Book | None:
     """Reports a progress message; returns the book when it is the last message."""
     kind = response.WhichOneof("event")
     if kind == "book":
@@ -96,9 +94,7 @@ def _remove(ref: str) -> _Call[Book]:
 
 
 def _books() -> _Call[list[Book]]:
-    return _Call(
-        "ListBooks", pb.ListBooksRequest(), lambda r: [wire.book_from(b) for b in r.books]
-    )
+    return _Call("ListBooks", pb.ListBooksRequest(), lambda r: [wire.book_from(b) for b in r.books])
 
 
 def _tree(ref: str, omit_text: bool) -> _Call[TreeNode]:
@@ -106,9 +102,7 @@ def _tree(ref: str, omit_text: bool) -> _Call[TreeNode]:
     return _Call("GetTree", request, lambda r: wire.tree_from(r.nodes))
 
 
-def _search(
-    question: str, books: Sequence[str] | None, budget: int | None
-) -> _Call[SearchResult]:
+def _search(question: str, books: Sequence[str] | None, budget: int | None) -> _Call[SearchResult]:
     request = pb.SearchRequest(**_question(question, books, budget))
     return _Call("Search", request, wire.search_result_from)
 
@@ -218,9 +212,7 @@ class Client:
         """All books of the shelf."""
         return self._run(_books(), timeout)
 
-    def tree(
-        self, ref: str, *, omit_text: bool = False, timeout: float | None = None
-    ) -> TreeNode:
+    def tree(self, ref: str, *, omit_text: bool = False, timeout: float | None = None) -> TreeNode:
         """The section tree of a book; ``omit_text`` leaves out the contents."""
         return self._run(_tree(ref, omit_text), timeout)
 

@@ -143,18 +143,23 @@ def from_rpc_error(error: Any) -> e.BookragError:
         return RemoteError(message, text)
     # No code: gRPC itself ended the call, on this side or the other.
     if status is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return e.DeadlineError("the deadline passed before the server answered",
-                               "allow more time with timeout=")
+        return e.DeadlineError(
+            "the deadline passed before the server answered", "allow more time with timeout="
+        )
     if status is grpc.StatusCode.UNAVAILABLE:
-        return ServerUnavailableError(f"the server cannot be reached: {message}",
-                                      "is `bookrag serve` running at this address?")
+        return ServerUnavailableError(
+            f"the server cannot be reached: {message}",
+            "is `bookrag serve` running at this address?",
+        )
     if status is grpc.StatusCode.RESOURCE_EXHAUSTED:
         if "larger than" in message:  # gRPC's own size check, of a message in or out
             return e.TooLargeError(message)
         return OverloadedError(message, "try again later")
     if status is grpc.StatusCode.UNIMPLEMENTED:
-        return RemoteError(f"the server does not know this call: {message}",
-                           "upgrade the server to the client's version")
+        return RemoteError(
+            f"the server does not know this call: {message}",
+            "upgrade the server to the client's version",
+        )
     if status is grpc.StatusCode.INVALID_ARGUMENT:
         return e.InvalidArgumentError(message)
     return RemoteError(f"{status.name}: {message}")

@@ -72,8 +72,10 @@ def _known(table: Mapping[_E, int], number: int, what: str) -> _E:
     for value, known in table.items():
         if known == number:
             return value
-    raise RemoteError(f"the server sent {what} {number}, which this client does not know",
-                      "upgrade the client to the server's version")
+    raise RemoteError(
+        f"the server sent {what} {number}, which this client does not know",
+        "upgrade the client to the server's version",
+    )
 
 
 # --- free-form parameters ---------------------------------------------------------------------
@@ -263,8 +265,7 @@ def _pages_from(pages: Iterable[pb.PageRef]) -> tuple[tuple[int, ...], tuple[str
 
 def _boxes_to(regions: Iterable[Region]) -> list[pb.Box]:
     return [
-        pb.Box(page=r.page, x0=r.bbox[0], y0=r.bbox[1], x1=r.bbox[2], y1=r.bbox[3])
-        for r in regions
+        pb.Box(page=r.page, x0=r.bbox[0], y0=r.bbox[1], x1=r.bbox[2], y1=r.bbox[3]) for r in regions
     ]
 
 
@@ -355,9 +356,7 @@ def _plan_from(message: pb.QueryPlan) -> QueryPlan:
         category=_known(_CATEGORY, message.category, "question category"),
         steps=tuple(Step(s.operator, _struct_from(s.params)) for s in message.steps),
         filters=tuple(
-            Filter(
-                _known(_FILTER, f.type, "filter type"), f.value if f.HasField("value") else None
-            )
+            Filter(_known(_FILTER, f.type, "filter type"), f.value if f.HasField("value") else None)
             for f in message.filters
         ),
         operation=(
