@@ -24,7 +24,7 @@ __all__ = ["index"]
 
 
 def index(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", show_default=False)],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", show_default=False)],
     password: PasswordOption = None,
     embedder: EmbedderOption = None,
     library: LibraryOption = Path("shelf"),

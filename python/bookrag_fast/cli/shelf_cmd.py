@@ -31,7 +31,7 @@ def list_books(
 
 
 def remove(
-    books: Annotated[list[str], typer.Argument(metavar="BOOK...", show_default=False)],
+    books: Annotated[list[str], typer.Argument(metavar="BOOK", show_default=False)],
     library: LibraryOption = Path("shelf"),
     as_json: JsonOption = False,
     debug: DebugOption = False,

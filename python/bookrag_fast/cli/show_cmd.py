@@ -25,10 +25,12 @@ class What(str, Enum):
 
 def show(
     book: Annotated[str, typer.Argument(metavar="BOOK", show_default=False)],
-    what: Annotated[What, typer.Argument(metavar="[tree|graph|node ID|stats]")] = What.TREE,
+    what: Annotated[
+        What, typer.Argument(metavar="tree|graph|node|stats", help="What of it.")
+    ] = What.TREE,
     node_id: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Argument(metavar="", hidden=True, show_default=False),
+        typer.Argument(metavar="ID", show_default=False, help="node: its number."),
     ] = None,
     depth: Annotated[
         Optional[int],  # noqa: UP045
