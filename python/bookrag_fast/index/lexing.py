@@ -41,6 +41,7 @@ _BREAK_AFTER = re.compile(
     r"|(?<=[。！？])(?=[^。！？」』）)])"
     r"|\n\s*\n|\n(?=\s*(?:[•●▪◦*–・-]\s|\d+[.)]\s))"
 )
+_LOUD = re.compile(r"[^\W\d_]{4,}")  # a word that is hardly an acronym
 # Nothing natural is longer; a table dumped as text or a hex blob may be.
 _MAX_SENTENCE = 4000
 
@@ -172,7 +173,8 @@ class Lexer(dict[str, int]):
             for start in range(0, len(clean), _MAX_SENTENCE):
                 piece = clean[start : start + _MAX_SENTENCE]
                 # A line in capitals says nothing of names: read it as ordinary words.
-                spoken = piece.lower() if len(piece) > 5 and piece.isupper() else piece
+                shouted = piece.isupper() and len(_LOUD.findall(piece)) > 1
+                spoken = piece.lower() if shouted else piece
                 ids = array("I", map(self.__getitem__, _TOKEN.findall(spoken)))
                 if ids:
                     sentences.append(Sentence(node, part, piece, ids))

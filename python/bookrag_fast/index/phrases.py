@@ -21,7 +21,6 @@ Key = tuple[str, ...]  # stems
 
 _NAME = re.compile(r"P|[cfUI]+(?:ot?[cfUI]+)*N?")
 _RUN = re.compile(r"f*[lcUIJ]+")
-_TITLE_RUN = re.compile(r"f*[lcUIJ]+(?:o[lcUIJ]+)?")
 _LONGEST = 4  # words of a noun phrase
 _LONGEST_NAME = 7
 _LONGEST_RUN = 9  # beyond this a run is a list without commas, or a table read as text
@@ -65,16 +64,10 @@ class Phrases:
             self._add_names(pattern, words, part)
 
     def _add_title(self, pattern: str, words: Sequence[int]) -> None:
-        for match in _TITLE_RUN.finditer(pattern):
+        for match in _RUN.finditer(pattern):
             start, stop = _without_soft(match)
-            ids = tuple(words[start:stop])
-            if 0 < len(ids) <= _MOST_TITLE_WORDS:
-                self.titles[ids] += 1
-            if "o" in match.group():  # "resolution of entities": the parts count as well
-                for part in _RUN.finditer(pattern, start, stop):
-                    inner = slice(*_without_soft(part))
-                    if words[inner]:
-                        self.titles[tuple(words[inner])] += 1
+            if 0 < stop - start <= _MOST_TITLE_WORDS:
+                self.titles[tuple(words[start:stop])] += 1
 
     def _add_runs(self, pattern: str, words: Sequence[int]) -> None:
         info = self.lexer.words

@@ -92,16 +92,15 @@ def _by_key(phrases: Phrases) -> dict[Key, _Entry]:
             found = table[key] = _Entry()
         return found
 
-    # A phrase met once, in no heading and not capitalised, can be no candidate: most are such.
     for ids, n in phrases.whole.items():
         e = entry(ids)
         e.whole += n
         e.forms[ids] += n
     for ids, n in phrases.inside.items():
-        if n > 1 or phrases.whole.get(ids):
-            e = entry(ids)
-            e.inside += n
-            e.forms[ids] += n
+        inner = table.get(tuple([words[i].stem for i in ids]))
+        if inner is not None:
+            inner.inside += n
+            inner.forms[ids] += n
     for ids, n in phrases.names.items():
         e = entry(ids)
         e.names += n
@@ -173,7 +172,8 @@ def _is_name(words: Sequence[Word], entry: _Entry) -> bool:
         return False
     if len(words) == 1:
         word = words[0]
-        if word.folded in GENERIC or word.folded in REFERENCE_WORDS or word.soft:
+        ordinary = word.folded in GENERIC or word.folded in REFERENCE_WORDS or word.soft
+        if ordinary and word.shape is not Shape.UPPER:
             return False
         if word.shape is Shape.LOWER:  # capitals are the exception
             return False

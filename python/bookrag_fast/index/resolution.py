@@ -38,6 +38,7 @@ _MOST_ROUNDS = 8
 _MOST_ALIASES = 32
 _LONGEST_DESCRIPTION = 900
 _EMBED_BATCH = 2048
+_WORTH_RULES = 0.5  # string similarity below which only an acronym can be the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +88,10 @@ def resolve(
     members = [[i] for i in range(len(graph.entities))]
     current = list(graph.entities)
     merges: list[Merge] = []
+    known: dict[Entity, Form] = {}
     for _ in range(_MOST_ROUNDS):
         kept = [m[0] for m in members]
-        forms = [form_of(e) for e in current]
+        forms = [known.get(e) or known.setdefault(e, form_of(e)) for e in current]
         pairs = _decide(forms, vectors[kept], k, g, max_distance, min_score)
         groups = _groups(forms, pairs)
         if not groups:
@@ -148,8 +150,9 @@ def _scores(forms: Sequence[Form], ids: npt.NDArray[np.int32], cosines: FloatMat
     scores = np.full(ids.shape, -np.inf, dtype=np.float32)
     for row, column in np.argwhere((ids >= 0) & (cosines > 0.0)):
         a, b = forms[row], forms[ids[row, column]]
-        alike = max(fuzz.ratio(a.folded, b.folded), fuzz.token_sort_ratio(a.folded, b.folded))
-        alike = alike / 100.0 if not rule_for(a, b) else 1.0
+        alike = fuzz.token_sort_ratio(a.folded, b.folded) / 100.0
+        if (alike > _WORTH_RULES or a.acronym or b.acronym) and rule_for(a, b):
+            alike = 1.0
         scores[row, column] = min(float(cosines[row, column]), 1.0) * alike
     return scores
 

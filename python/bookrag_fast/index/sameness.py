@@ -37,6 +37,11 @@ _WORD = re.compile(r"[^\W_]+")
 _SUFFIXES = frozenset(
     "inc incorporated corp corporation co company ltd limited llc plc gmbh".split()
 )
+# Signs that tell names apart: -b and \\b, C and C++, "sales" and "sales %". A hyphen within a word,
+# or brackets around one, do not.
+_SIGN = re.compile(
+    r"(?<!\w)[-+\u2212]+|[-+\u2212]+(?!\w)|[\\~!#$@*^<>=%\u2030\u20ac\u00a3\u00a5]|\[\]|''|\"\""
+)
 _ROMAN = re.compile(r"(?=[ivx])(?:x{0,3})(?:ix|iv|v?i{0,3})")
 _COUNTS = frozenset(
     """one two three four five six seven eight nine ten first second third fourth fifth sixth
@@ -70,6 +75,9 @@ class Form:
     stems: tuple[str, ...]
     variants: tuple[str, ...]  # stems in one spelling
     numbers: tuple[str, ...]  # runs of digits, roman numerals, single letters, ordinals, in order
+    signs: tuple[str, ...]  # that tell names apart, sorted
+    bare: tuple[str, ...]  # words without a company's suffix
+    acronym: bool  # the name looks like a short form
     squeezed: str  # letters and digits only, without accents
 
 
@@ -89,6 +97,9 @@ def form_of(entity: Entity) -> Form:
         stems,
         tuple(_one_spelling(w) for w in stems),
         tuple(_numbers(words)),
+        tuple(sorted(_SIGN.findall(folded))),
+        _without_suffix(words),
+        is_acronym(entity.name) and " " not in entity.name,
         plain,
     )
 
@@ -100,7 +111,7 @@ def may_merge(a: Form, b: Form) -> bool:
 
 def conflict(a: Form, b: Form) -> bool:
     """Whether two names must stay apart even if a third resembles both."""
-    return not may_merge(a, b) or a.numbers != b.numbers
+    return not may_merge(a, b) or a.numbers != b.numbers or a.signs != b.signs
 
 
 def rule_for(a: Form, b: Form) -> str:
@@ -109,6 +120,8 @@ def rule_for(a: Form, b: Form) -> str:
         return ""
     if a.folded == b.folded:
         return "same name"
+    if a.signs != b.signs:
+        return ""
     if a.numbers != b.numbers:
         short, long = sorted((a, b), key=lambda f: len(f.folded))
         return "acronym" if _is_acronym_of(short, long) else ""
@@ -118,7 +131,7 @@ def rule_for(a: Form, b: Form) -> str:
         return "spacing"
     if a.variants == b.variants:
         return "spelling variant"
-    if _without_suffix(a) == _without_suffix(b):
+    if a.bare == b.bare:
         return "company suffix"
     short, long = sorted((a, b), key=lambda f: (len(f.folded), f.folded))
     if _is_acronym_of(short, long):
@@ -145,18 +158,16 @@ def _one_spelling(word: str) -> str:
     return word
 
 
-def _without_suffix(form: Form) -> tuple[str, ...]:
-    words = list(form.words)
+def _without_suffix(words: tuple[str, ...]) -> tuple[str, ...]:
     while len(words) > 1 and words[-1] in _SUFFIXES:
-        words.pop()
-    return tuple(words)
+        words = words[:-1]
+    return words
 
 
 def _is_acronym_of(short: Form, long: Form) -> bool:
-    name = short.entity.name
-    if not is_acronym(name) or " " in name or len(long.words) < 2:
+    if not short.acronym or len(long.words) < 2:
         return False
-    return expands(name, long.entity.name)
+    return expands(short.entity.name, long.entity.name)
 
 
 def _is_typo(a: Form, b: Form) -> bool:

@@ -31,69 +31,71 @@ yet you you're you've your yours yourself yourselves
 
 _ENGLISH = """
 able abovementioned accept accepted accordance achieve achieved achieves acquire acquired actually
-add added adding addition additional adds advance affect affected affects aforementioned afterwards
-ago aim aims allow allowed allowing allows alone already alternative alternatively always amount
-amounts announce announced anyway anywhere apart appear appears applied applies apply applying
-approach appropriate approve approved approximately ask asked asks aspect aspects assumed assumes
-attempt attempts available avoid became become becomes becoming beforehand began begin begins
-believe belong belongs best better billion bit brief briefly bring brings brought build builds
-built call called calling calls came carried carry case cases cause caused causes causing certain
-certainly change changed changes check checks choose chosen clear clearly close closed combine
-combined combines come comes coming commonly commonplace compare compared comparing complete
-completely compute computed computes conduct conducted considered considering considers consist
-consisting consists contain contained containing contains continue continued continues contrast
-contribute correct correctly corresponding couple cover covered covers create created creates
-creating current currently date day days deal decide decided decrease decreased decreases define
-defined defines defining demonstrate demonstrated demonstrates denote denoted denotes depend
-depending depends derive derived describe described describes describing detailed determine
-determined determines develop developed difference differences different difficult difficulty
-directly discover discuss discussed drop earlier early easier easily easy effective eight eighth
-elsewhere employ employed enable enabled enables end ended ending ends enough ensure ensures enter
-entire entirely equal equally especially establish established evaluate evaluated eventually
-everywhere exactly examine example examples exceed exceeded exceeds except exist existence existing
-exists expect expected explain explained explains explore extend extended extends extent extremely
-fact fail failed fails fall falls far feel fewer fifth fill final find finding finds first fit five
-focused focuses follow followed following follows formed former forth found four fourth full fully
-further gave general generally generate generated generates get gets getting give gives giving go
-goal goals goes going gone good got great greater greatly grows half hand handle handled happen
-happened happens hard held help helped helps high higher highest hold holds hope hundred idea
-identified identifies identify ie ignore ii iii illustrate illustrated illustrates immediately
-implement implemented implements important improve improved improves include included includes
-including increase increased increases increasing indeed indicate indicated indicates indicating
-initially inside inspired instead interesting introduce introduced introduces investigate involve
-involved involves iv join keep keeps kept kind kinds knew know known knows large largely larger
-largest last lastly lately later latter lead leading leads learn leave leaves led left lets lie
-lies likely likewise limited listen little live located long longer look looked looking looks lose
-loses lot low lower lowest made mainly maintain maintained make makes making manage manner matter
-matters mean meaning means meant meet mention mentioned merely million modify moment month months
-mostly multiple namely nearly necessary need needed needs new newly next nine normal normally noted
-notes notice nowhere numerous observe observed obtain obtained obviously occur occurred occurs
-offer offered offers oh ok old older operate opposite order ordinary original outperform
-outperforms outside overall paid participate particular particularly pass passed past pay perform
-performed performing performs pick piece place placed places plays plus pm portion possibility
-possible possibly potential potentially prepare prepared present presented presents prevent
-previous previously primarily principal prior probably problem problems proceed produce produced
-produces proper properly propose proposed prove proved proves provide provided provides providing
-publish published pull purchase purchased purpose purposes push put quick quickly range reach
-reached read reads real really reason reasonable reasonably reasons receive received receives
-recent recently recognize reduce reduced refer referred refers reflect reflected reflects regard
-regarding regardless regular related relatively relevant relies rely remain remaining remains
-remove removed repeat replace replaced represent represented represents request requested require
-required requires respect respective respectively rest result resulted resulting results reveals
-right rise running runs said save saw say saying says second seeing seek seem seemed seems seen
-selected selecting self send sense sent separate serve served serves set sets seven shift shipped
-short show showed showing shown shows side significant significantly similar simple simply single
-sit situation six slightly small smaller sold solve somehow somewhat soon sort sorts sought special
-specific specified specify spend split stand stands start started starting starts stated stay stays
-stop stored strong strongly subject subsequent subsequently successful suffer sufficient suggest
-suggested suggests suitable summarize summarized supported supporting supports sure tables take
-taken takes taking tell ten tend tends thank thanks thing things think third thorough thought
-thousand three time times today told took trained treat treated tried tries trillion true try
-trying turn turns twice two typical typically unable underlying understand unfortunately update
-updated upper usage use used useful uses usual usually utilize utilized v varies variety various
-vary visit wait want wanted wants watch way ways wear week went whilst whither whole wide widely
-win wish wo won worked works worse worst write writes writing written wrong wrote x year years yes
-yield yielded yields young zero
+add added adding addition additional adds advance affect affected affects aforementioned
+afterwards ago aim aims allow allowed allowing allows alone already alternative alternatively
+always amount amounts announce announced anyway anywhere apart appear appears applied applies
+apply applying approach appropriate approve approved approximately arise arises arose ask asked
+asks aspect aspects assumed assumes attempt attempts available avoid became become becomes
+becoming beforehand began begin begins believe belong belongs best better billion bit bought brief
+briefly bring brings broke brought build builds built call called calling calls came carried carry
+case cases caught cause caused causes causing certain certainly change changed changes check
+checks choose chose chosen clear clearly close closed combine combined combines come comes coming
+commonly commonplace compare compared comparing complete completely compute computed computes
+conduct conducted considered considering considers consist consisting consists contain contained
+containing contains continue continued continues contrast contribute correct correctly
+corresponding couple cover covered covers create created creates creating current currently date
+day days deal decide decided decrease decreased decreases define defined defines defining
+demonstrate demonstrated demonstrates denote denoted denotes depend depending depends derive
+derived describe described describes describing detailed determine determined determines develop
+developed difference differences different difficult difficulty directly discover discuss
+discussed drew drop drove earlier early easier easily easy effective eight eighth elsewhere employ
+employed enable enabled enables end ended ending ends enough ensure ensures enter entire entirely
+equal equally especially establish established evaluate evaluated eventually everywhere exactly
+examine example examples exceed exceeded exceeds except exist existence existing exists expect
+expected explain explained explains explore extend extended extends extent extremely fact fail
+failed fails fall falls far feel fell felt fewer fifth fill final find finding finds first fit
+five focused focuses follow followed following follows formed former forth found four fourth full
+fully further gave general generally generate generated generates get gets getting give gives
+giving go goal goals goes going gone good got great greater greatly grew grows half hand handle
+handled happen happened happens hard held help helped helps high higher highest hold holds hope
+hundred hung idea identified identifies identify ie ignore ii iii illustrate illustrated
+illustrates immediately implement implemented implements important improve improved improves
+include included includes including increase increased increases increasing indeed indicate
+indicated indicates indicating initially inside inspired instead interesting introduce introduced
+introduces investigate involve involved involves iv join keep keeps kept kind kinds knew know
+known knows large largely larger largest last lastly lately later latter lay lead leading leads
+learn leave leaves led left lets lie lies likely likewise limited listen little live located long
+longer look looked looking looks lose loses lost lot low lower lowest made mainly maintain
+maintained make makes making manage manner matter matters mean meaning means meant meet mention
+mentioned merely met million modify moment month months mostly multiple namely nearly necessary
+need needed needs new newly next nine normal normally noted notes notice nowhere numerous observe
+observed obtain obtained obviously occur occurred occurs offer offered offers oh ok old older
+operate opposite order ordinary original outperform outperforms outside overall paid participate
+particular particularly pass passed past pay perform performed performing performs pick piece
+place placed places plays plus pm portion possibility possible possibly potential potentially
+prepare prepared present presented presents prevent previous previously primarily principal prior
+probably problem problems proceed produce produced produces proper properly propose proposed prove
+proved proves provide provided provides providing publish published pull purchase purchased
+purpose purposes push put quick quickly ran range reach reached read reads real really reason
+reasonable reasonably reasons receive received receives recent recently recognize reduce reduced
+refer referred refers reflect reflected reflects regard regarding regardless regular related
+relatively relevant relies rely remain remaining remains remove removed repeat replace replaced
+represent represented represents request requested require required requires respect respective
+respectively rest result resulted resulting results reveals right rise rose running runs said sat
+save saw say saying says second seeing seek seem seemed seems seen selected selecting self send
+sense sent separate serve served serves set sets seven shift shipped short show showed showing
+shown shows shut side significant significantly similar simple simply single sit situation six
+slightly small smaller sold solve somehow somewhat soon sort sorts sought special specific
+specified specify spend spent split spoke stand stands start started starting starts stated stay
+stays stood stop stored strong strongly subject subsequent subsequently successful suffer
+sufficient suggest suggested suggests suitable summarize summarized supported supporting supports
+sure tables take taken takes taking tell ten tend tends thank thanks thing things think third
+thorough thought thousand three threw time times today told took trained treat treated tried tries
+trillion true try trying turn turns twice two typical typically unable underlying understand
+unfortunately update updated upper usage use used useful uses usual usually utilize utilized v
+varies variety various vary visit wait want wanted wants watch way ways wear week went whilst
+whither whole wide widely win wish wo woke won worked works worse worst write writes writing
+written wrong wrote x year years yes yield yielded yields young zero
 """
 
 _RUSSIAN = """
