@@ -67,10 +67,11 @@ def find_definitions(sentence: str) -> Iterator[Definition]:
                     break
 
 
-def expands(short: str, long: str) -> bool:
+def expands(short: str, long: str, *, every_initial: bool = False) -> bool:
     """Whether ``long`` as a whole can stand for ``short``: the first letters agree, all letters
     of the short form come in order, at least two thirds of them begin a word or a part of one,
-    and no word but small ones is left without a letter."""
+    and no word but small ones is left without a letter. ``every_initial`` asks it of all letters:
+    for names that no text puts side by side."""
     words = long.split()
     letters = [c for c in short.casefold() if c.isalnum()]
     if not 1 <= len(words) <= len(letters) + 3 or len(long) <= len(short):
@@ -85,7 +86,7 @@ def expands(short: str, long: str) -> bool:
     if not pieces or pieces[0][0][0] != letters[0]:
         return False
     initials, used = _match(letters, pieces)
-    if initials < 0 or 3 * initials < 2 * len(letters):
+    if initials < 0 or 3 * initials < (3 if every_initial else 2) * len(letters):
         return False
     skipped = [w for i, w in enumerate(words) if i not in used and w.casefold() not in _SMALL]
     return not skipped

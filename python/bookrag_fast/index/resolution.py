@@ -172,6 +172,7 @@ def _choose(
     if 1.0 - cosines[row, group[0]] > max_distance:
         return None
     case = "merge" if drop.case[row] == core.MERGE else "ambiguous"
+    admitted: list[_Pair] = []
     for column in group:
         similarity = float(cosines[row, column])
         if 1.0 - similarity > max_distance:
@@ -180,8 +181,10 @@ def _choose(
         rule = rule_for(forms[places[row]], forms[other])
         if rule:
             score = float(scores[row, column])
-            return _Pair(places[row], other, case, rule, score, min(similarity, 1.0))
-    return None
+            admitted.append(_Pair(places[row], other, case, rule, score, min(similarity, 1.0)))
+    if not admitted or sum(pair.rule == "acronym" for pair in admitted) > 1:
+        return None  # short for several things: which of them is meant, no rule can say
+    return admitted[0]
 
 
 def _groups(forms: Sequence[Form], pairs: Sequence[_Pair]) -> list[list[int]]:

@@ -167,7 +167,7 @@ def _without_suffix(words: tuple[str, ...]) -> tuple[str, ...]:
 def _is_acronym_of(short: Form, long: Form) -> bool:
     if not short.acronym or len(long.words) < 2:
         return False
-    return expands(short.entity.name, long.entity.name)
+    return expands(short.entity.name, long.entity.name, every_initial=True)
 
 
 def _is_typo(a: Form, b: Form) -> bool:
