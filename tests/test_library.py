@@ -225,10 +225,7 @@ def test_a_cancelled_add_leaves_nothing(tmp_path: Path) -> None:
             await task
 
     with Library.open(tmp_path / "shelf") as lib:
-        asyncio.run(run(lib))
-        for thread in threading.enumerate():
-            if thread.name.startswith("asyncio_"):
-                thread.join(timeout=10)
+        asyncio.run(run(lib))  # it waits for its worker threads
         assert lib.books() == []
         assert list((lib.folder / "books").iterdir()) == []
 

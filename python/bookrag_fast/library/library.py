@@ -157,12 +157,17 @@ class Library:
         password: str | None = None,
         progress: ProgressCallback | None = None,
     ) -> Book:
-        """`add`, awaited. Cancelling it stops the work at the next page or stage."""
+        """`add`, awaited. Cancelling it stops the work at the next page or stage, and the
+        cancellation returns when it has stopped: nothing goes on behind the caller's back."""
         reporter = ProgressReporter(progress)
+        work = asyncio.ensure_future(asyncio.to_thread(self._add, Path(path), password, reporter))
         try:
-            return await asyncio.to_thread(self._add, Path(path), password, reporter)
+            return await asyncio.shield(work)
         except asyncio.CancelledError:
             reporter.cancel()
+            await asyncio.wait({work})
+            if not work.cancelled():
+                work.exception()  # looked at: what the unwinding raised is no news
             raise
 
     def remove(self, ref: str) -> Book:
@@ -322,7 +327,7 @@ class Library:
     ) -> AsyncIterator[AnswerEvent]:
         """`aask` step by step: the plan, the evidence, the answer's text in pieces, the answer."""
         loop = asyncio.get_running_loop()
-        events: asyncio.Queue[AnswerEvent] = asyncio.Queue()
+        events: asyncio.Queue[AnswerEvent | None] = asyncio.Queue()  # None: the work has ended
 
         def say(event: AnswerEvent) -> None:
             loop.call_soon_threadsafe(events.put_nowait, event)
@@ -344,16 +349,10 @@ class Library:
                 )
             )
         )
+        work.add_done_callback(lambda _: events.put_nowait(None))  # after all that it said
         try:
-            while not work.done() or not events.empty():
-                coming = asyncio.create_task(events.get())
-                await asyncio.wait({coming, work}, return_when=asyncio.FIRST_COMPLETED)
-                if coming.done():
-                    yield coming.result()
-                else:
-                    coming.cancel()
-                    # What the worker said just before it ended arrives with the next loop turn.
-                    await asyncio.sleep(0)
+            while (event := await events.get()) is not None:
+                yield event
             answer = await work
         finally:
             work.cancel()
