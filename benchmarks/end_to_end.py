@@ -76,7 +76,7 @@ def latency(shelf: Path, question: str) -> None:
     )  # fmt: skip
     try:
         assert server.stdout is not None
-        address = json.loads(server.stdout.readline())["address"]
+        address = json.loads(server.stdout.readline())["listening"]
         with Library.open(shelf) as lib, Client(address) as client:
             book = lib.books()[0]
             here = lib.search(question, books=[book.id])
