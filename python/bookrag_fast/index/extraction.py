@@ -53,6 +53,7 @@ _PER_THOUSAND = 30  # entities of running text for each 1,000 words
 _AT_LEAST = 40
 _WINDOW_WORDS = 60  # a long node is cut into windows of whole sentences of about this length
 _MOST_ALIASES = 8
+_BARE = 12  # characters beside a definition that say nothing more
 
 _BIBLIOGRAPHIES = frozenset(
     {"references", "bibliography", "works cited", "literature cited", "литература",
@@ -123,10 +124,11 @@ def extract_graph(tree: SectionTree) -> ExtractedGraph:
     called: dict[Key, str] = {}
     words = 0
     for window in windows:
-        for sentence in window:
+        for place, sentence in enumerate(window):
             words += len(sentence.words)
             phrases.add(sentence)
-            _note_definitions(lexer, phrases, sentence, acronyms, called)
+            after = window[place + 1].text if place + 1 < len(window) else ""
+            _note_definitions(lexer, phrases, sentence, after, acronyms, called)
     limit = max(_AT_LEAST, math.ceil(words * _PER_THOUSAND / 1000))
     candidates = rank(phrases, limit=limit)
     table = _Table()
@@ -200,6 +202,7 @@ def _note_definitions(
     lexer: Lexer,
     phrases: Phrases,
     sentence: Sentence,
+    after: str,
     acronyms: dict[str, _Acronym],
     called: dict[Key, str],
 ) -> None:
@@ -208,7 +211,10 @@ def _note_definitions(
         key = _key(lexer, ids)
         longs = acronyms.setdefault(definition.short, _Acronym()).longs
         if key not in longs:
-            longs[key] = (lexer.phrase(ids), shorten(sentence.text), set())
+            # A glossary's entry names the term, and the next sentence says what it is.
+            bare = len(sentence.text) < len(definition.long) + len(definition.short) + _BARE
+            text = f"{sentence.text} {after}".strip() if bare else sentence.text
+            longs[key] = (lexer.phrase(ids), shorten(text), set())
         longs[key][2].add(sentence.node)
         phrases.defined[ids] += 1
     if sentence.part is Part.BODY:

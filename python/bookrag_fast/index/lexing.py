@@ -207,6 +207,8 @@ def _classify(text: str) -> Word:
         return Word(text, folded, Shape.NUMBER, folded)
     if re.match(r"\d+(?:st|nd|rd|th|s|x|k|m|bn|pt|px|mm|cm|km|kg|mb|gb|ms|%)?$", folded):
         return Word(text, folded, Shape.NUMBER, folded)
+    if re.fullmatch(r"[A-Z](?:\.\d+)+", base):  # a section of an appendix
+        return Word(text, folded, Shape.NUMBER, folded)
     if len(base) == 1:
         return Word(text, folded, Shape.STOP, folded)
     return Word(base, stem(folded), _shape(base), folded)

@@ -31,6 +31,9 @@ _ORGANISATION = frozenset(
 )
 
 
+_LABELS = 5  # words
+
+
 @dataclass(slots=True)
 class Candidate:
     """A phrase that may become an entity."""
@@ -146,7 +149,7 @@ def _judge(phrases: Phrases, key: Key, entry: _Entry) -> Candidate | None:
     kind = ""
     if entry.person:
         kind = "person"
-    elif len(words) == 1 and words[0].shape is Shape.IDENTIFIER:
+    elif len(words) == 1 and words[0].shape is Shape.IDENTIFIER and _is_code(words[0]):
         kind = "identifier"
     elif _is_name(words, entry):
         kind = "organization" if words[-1].folded in _ORGANISATION and len(words) > 1 else "name"
@@ -165,6 +168,11 @@ def _judge(phrases: Phrases, key: Key, entry: _Entry) -> Candidate | None:
     )
 
 
+def _is_code(word: Word) -> bool:
+    """An identifier rather than a variable of a formula (pB)."""
+    return len(word.text) > 2 or word.text[0] == "-" or word.text[-1].isdigit()
+
+
 def _is_name(words: Sequence[Word], entry: _Entry) -> bool:
     """Capitalised within sentences most times that it occurs."""
     capital = entry.names + (entry.starts if len(words) > 1 else 0)
@@ -180,7 +188,8 @@ def _is_name(words: Sequence[Word], entry: _Entry) -> bool:
         return entry.names > 1 or word.shape is Shape.UPPER
     if all(w.soft or w.folded in GENERIC for w in words):
         return entry.names > 2
-    return True
+    # Many capitals met once are the labels of a figure rather than a name.
+    return len(words) < _LABELS or capital > 1 or any(w.shape is Shape.STOP for w in words)
 
 
 def _is_concept(

@@ -170,6 +170,6 @@ TITLES: frozenset[str] = frozenset({"mr", "mrs", "ms", "dr", "prof", "professor"
 
 # Words that a noun phrase follows: what stands after one, up to a break, ends in a noun.
 DETERMINERS: frozenset[str] = frozenset(
-    """a an the this that these those each every any some no our its their your his her my of in
-    for with by on""".split()
+    """a an the this that these those each every any some no our its their your his her
+    my""".split()
 )
