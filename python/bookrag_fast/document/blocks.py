@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -115,7 +116,7 @@ def _measure(rows: list[Row]) -> _Column:
     left = lefts[min(len(lefts) - 1, len(lefts) // 20)]
     right = rights[max(0, len(rights) - 1 - len(rights) // 20)]
     steps: dict[float, list[float]] = defaultdict(list)
-    for a, b in zip(rows, rows[1:], strict=False):
+    for a, b in itertools.pairwise(rows):
         step = b.base - a.base
         if abs(a.size - b.size) < 0.3 and 0.8 * a.size < step < 2.4 * a.size:
             steps[_size_key(a.size)].append(step)
@@ -295,7 +296,7 @@ def _draft(
     style = _style(lines[0], lines, column, gap)
     contents = is_contents_entry(lines[0].text)
     if contents or (all(x.mono for x in lines) and not body.mono and len(lines) > 1):
-        text = _indented([x for x in lines], column)
+        text = _indented(list(lines), column)
     else:
         text = join_lines(x.text for x in lines)
     draft = Draft(

@@ -44,7 +44,7 @@ def _touching(a: BBox, b: BBox) -> bool:
 def add_images(
     drafts: list[Draft], boxes: list[BBox], page: int, width: float, height: float
 ) -> list[Draft]:
-    """Drafts of a page with its pictures among them: before a caption that is near, else by place."""
+    """Drafts of a page with its pictures: before a caption that is near, else by place."""
     out = list(drafts)
     has_text = bool(drafts)
     for box in boxes:

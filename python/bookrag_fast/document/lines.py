@@ -151,15 +151,14 @@ def lines_of(chars: PageChars, width: float, height: float) -> list[Line]:
 
 
 def _is_space(code: npt.NDArray[np.uint32]) -> BoolArray:
-    return (
-        (code <= 32) & (code != 2)
-        | (code == 0xA0)
+    out: BoolArray = (
+        ((code <= 32) & (code != 2))
+        | ((code >= 0x7F) & (code <= 0xA0))
+        | ((code >= 0x2000) & (code <= 0x200B))
         | (code == 0x3000)
-        | (code == 0x200B)
         | (code == 0xFEFF)
-        | ((code >= 0x7F) & (code < 0xA0))
-        | ((code >= 0x2000) & (code <= 0x200A))
     )
+    return out
 
 
 def _visible(chars: PageChars, width: float, height: float) -> PageChars:

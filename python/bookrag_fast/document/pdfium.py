@@ -8,6 +8,7 @@ turn. Handles are closed as soon as their page is read: memory does not grow wit
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -252,7 +253,7 @@ def _opening_error(path: Path, password: str | None, error: pdfium.PdfiumError) 
             f"{path.name} is encrypted in a way that cannot be opened here",
             "save an unencrypted copy with the program that made it",
         )
-    if code in (raw.FPDF_ERR_SUCCESS, raw.FPDF_ERR_PAGE) and not _is_truncated(path):
+    if _opens_without_pages(path, password):
         return ZeroPagesError(f"{path.name} has no pages", "check how the file was made")
     if _is_truncated(path):
         return DamagedPdfError(
@@ -262,6 +263,19 @@ def _opening_error(path: Path, password: str | None, error: pdfium.PdfiumError) 
     return DamagedPdfError(
         f"{path.name} is damaged beyond repair", "open and save it with another PDF program"
     )
+
+
+def _opens_without_pages(path: Path, password: str | None) -> bool:
+    """PDFium's error code does not tell: it stays what the last failure made it."""
+    with PDFIUM_LOCK:
+        secret = None if password is None else password.encode() + b"\0"
+        handle = raw.FPDF_LoadDocument(os.fsencode(path) + b"\0", secret)
+        if not handle:
+            return False
+        try:
+            return int(raw.FPDF_GetPageCount(handle)) == 0
+        finally:
+            raw.FPDF_CloseDocument(handle)
 
 
 def _is_truncated(path: Path) -> bool:

@@ -77,7 +77,7 @@ def read_document(
         labels = pdf.labels()
         metadata = pdf.metadata_title()
 
-    running = running_lines(found.pages, found.lines)
+    running = running_lines(found.pages, found.lines, _body_face(found.lines).size)
     if not any(labels):
         labels = page_numbers(found.pages, found.lines, running)
     pages = tuple(

@@ -16,7 +16,8 @@ MARGIN = 0.14  # of the page's height, at top and bottom: where running matter s
 EDGE_LINES = 2  # the outermost lines at top and bottom are looked at wherever they stand
 MIN_PAGES = 3
 
-_NO_LETTER = re.compile(r"[\W\d_]+")
+_NO_LETTER = re.compile(r"[\W_]+")
+_NUMBER_BEHIND = re.compile(r"\s+(?:\d{1,4}|[ivxlc]{1,7})$")
 _DIGITS = re.compile(r"\d+")
 _ROMAN = re.compile(r"^[ivxlcdm]{1,7}$", re.IGNORECASE)
 _NUMBER_ALONE = re.compile(
@@ -28,8 +29,10 @@ _LABEL_AT_END = re.compile(r"(?:^|\s)([0-9]{1,4}|[ivxlc]{1,7})$")
 _LABEL_AT_START = re.compile(r"^([0-9]{1,4}|[ivxlc]{1,7})(?:\s|$)")
 
 
-def running_lines(pages: Sequence[Page], lines: Sequence[list[Line]]) -> list[set[int]]:
-    """For each page the positions of its running lines.
+def running_lines(
+    pages: Sequence[Page], lines: Sequence[list[Line]], body_size: float
+) -> list[set[int]]:
+    """For each page the positions of its running lines. ``body_size`` is the running text's.
 
     Two lines are alike when they stand at the same height with the same text, digits aside. They
     are running when most pages between the first and the last of them have one (a head may
@@ -43,22 +46,26 @@ def running_lines(pages: Sequence[Page], lines: Sequence[list[Line]]) -> list[se
             seen[(_masked(line.text), round(y.y0 / 8), round(line.size * 2))].append((p, k))
     out: list[set[int]] = [set() for _ in pages]
     merged = _neighbouring_heights(seen)
-    for (text, _, _), places in merged.items():
+    for (text, _, half_points), places in merged.items():
+        # "Lesson 1", "Lesson 2" in large type, a page each, are headings whatever they count.
+        large = half_points > 2.3 * body_size and len(text) > 4
         on = sorted({p for p, _ in places})
         for stretch in _dense_stretches(on, len(pages), text):
             inside = set(stretch)
-            if not _digits_run([(p, lines[p][k].text) for p, k in places if p in inside]):
+            if not _digits_run(
+                [(p, lines[p][k].text) for p, k in places if p in inside], may_count=not large
+            ):
                 continue
             for p, k in places:
                 if p in inside:
                     out[p].add(k)
-    _add_changing_heads(pages, lines, out)
+    _add_changing_heads(pages, lines, out, body_size)
     _add_lone_numbers(pages, lines, out)
     return out
 
 
 def _add_changing_heads(
-    pages: Sequence[Page], lines: Sequence[list[Line]], out: list[set[int]]
+    pages: Sequence[Page], lines: Sequence[list[Line]], out: list[set[int]], body_size: float
 ) -> None:
     """Heads that change with the section: always at one height, apart from the text, and said
     elsewhere in the book too (they repeat a heading)."""
@@ -71,6 +78,8 @@ def _add_changing_heads(
         rest.sort(key=lambda k: of_page[k].base)
         for k, after, low in ((rest[0], rest[1], False), (rest[-1], rest[-2], True)):
             line, other = of_page[k], of_page[after]
+            if line.size > 1.15 * body_size:
+                continue
             in_margin = line.base > 0.88 * page.height if low else line.base < 0.12 * page.height
             if in_margin and abs(other.base - line.base) > 1.7 * max(line.size, other.size):
                 by_place[(round(line.base / 3), round(line.size), low)].append((p, k))
@@ -82,13 +91,13 @@ def _add_changing_heads(
 
 
 def _said(text: str) -> str:
-    """What a line says: its letters, without numbering and a page number."""
+    """What a line says, without numbering in front and a page number behind."""
     numbering = parse_numbering(text)
     text = numbering.rest if numbering is not None and numbering.rest else text
-    return _NO_LETTER.sub("", text.casefold()) or text
+    return _NO_LETTER.sub("", _NUMBER_BEHIND.sub("", text).casefold()) or text
 
 
-def _digits_run(texts: list[tuple[int, str]]) -> bool:
+def _digits_run(texts: list[tuple[int, str]], *, may_count: bool) -> bool:
     """Whether lines alike but for their digits are running matter.
 
     Their numbers either stay the same or one of them goes with the pages; headings such as
@@ -96,6 +105,8 @@ def _digits_run(texts: list[tuple[int, str]]) -> bool:
     """
     if len({text for _, text in texts}) <= max(1, 0.3 * len(texts)):
         return True
+    if not may_count:
+        return False
     groups = [[int(d[:9]) for d in _DIGITS.findall(text)] for _, text in texts]
     width = Counter(len(g) for g in groups).most_common(1)[0][0]
     if width == 0:

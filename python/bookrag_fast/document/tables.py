@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from bookrag_fast.document.lines import Line, frame_to_page
@@ -64,7 +65,7 @@ def _is_table(rows: Sequence[Row]) -> bool:
         return False
     if len(many) == 2 and max(len(row.cells) for row in many) < 3 and mean > 25:
         return False
-    in_line = sum(_in_line(a, b) for a, b in zip(many, many[1:], strict=False))
+    in_line = sum(_in_line(a, b) for a, b in itertools.pairwise(many))
     return in_line >= 0.5 * (len(many) - 1)
 
 

@@ -1,4 +1,4 @@
-"""The title of a document: from its metadata where that is one, else the first page's largest text."""
+"""The title of a document: from its metadata, else the first page's largest text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bookrag_fast.document.model import Block, BlockKind
 __all__ = ["document_title", "is_title_like"]
 
 _JUNK = re.compile(
-    r"^(?:untitled|title|document\d*|microsoft (?:word|powerpoint|excel|office)|slide \d+|presentation"
-    r"\d*|powerpoint|pdf|unknown|none|no title|default|book\d*|layout \d+|page \d+|無題|文書\s*\d*"
+    r"^(?:untitled|title|document\d*|microsoft (?:word|powerpoint|excel|office)|slide \d+"
+    r"|presentation\d*|powerpoint|pdf|unknown|none|no title|default|book\d*|layout \d+|page \d+|無題|文書\s*\d*"
     r"|スライド\s*\d+)\b(?:\s*[-–:].*)?$",
     re.IGNORECASE,
 )
@@ -44,6 +44,7 @@ def document_title(metadata: str, blocks: Sequence[Block], file_name: str) -> st
         and b.kind in (BlockKind.TITLE, BlockKind.TEXT)
         and b.regions[0].bbox.height <= 2.5 * b.regions[0].bbox.width  # not sideways
         and any(c.isalpha() for c in b.text)
+        and not b.numbering  # the first chapter's heading
     ]
     if not first:
         return None

@@ -27,7 +27,8 @@ _ABBREVIATION_END = re.compile(r"\b(?:inc|ltd|co|corp|etc|al|vs|no|jr|sr|u\.s)\.
 _UNNUMBERED = {
     "abstract", "acknowledgments", "acknowledgements", "references", "bibliography", "appendix",
     "introduction", "conclusion", "conclusions", "foreword", "preface", "index", "glossary",
-    "contents", "tableofcontents", "目次", "はじめに", "おわりに", "参考文献", "謝辞", "付録", "索引",
+    "contents", "tableofcontents", "目次", "はじめに", "おわりに", "参考文献", "謝辞", "付録",
+    "索引",
     "введение", "заключение", "содержание", "литература", "оглавление",
 }  # fmt: skip
 

@@ -113,7 +113,7 @@ def _entries_of_page(
     strong = 0
     pending: tuple[float, str] | None = None
     for x, text in rows:
-        match = split_entry(text)
+        match = None if _is_bare_label(text) else split_entry(text)
         if match is not None and any(c.isalpha() for c in match[0]):
             gap = match[1]
             strong += len(gap) > 1 or "|" in gap or "." in gap
@@ -140,6 +140,13 @@ def _entries_of_page(
     if titled and ordered and len(entries) >= 3:
         return out
     return []
+
+
+def _is_bare_label(text: str) -> bool:
+    """ "PART II" divides a contents list; its number is no page."""
+    numbering = parse_numbering(text.replace("|", " "))
+    named = (Scheme.PART, Scheme.CHAPTER, Scheme.APPENDIX)
+    return numbering is not None and not numbering.rest and numbering.scheme in named
 
 
 def _value(label: str) -> tuple[int | None, bool]:

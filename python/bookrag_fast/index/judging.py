@@ -20,7 +20,7 @@ __all__ = ["judged", "sequence_members"]
 
 FULL_ENTRIES = 8  # a contents list of at least so many entries …
 FULL_SHARE = 0.75  # … of which so many were found is trusted
-LISTED_STYLE = 0.35  # a style that is listed to this share is listed on purpose
+LISTED_STYLE = 0.5  # a style of which half or more is listed is listed on purpose
 MAX_REPEATS = 8
 MAX_PER_PAGE = 7.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ def usable_entries(document: Document) -> tuple[list[OutlineEntry], list[str]]:
     beyond = [e for e in entries if e.page > last]
     if beyond:
         warnings.append(
-            f"{len(beyond)} outline entries point beyond the last page ({last}) and are clamped to it"
+            f"{len(beyond)} outline entries point beyond the last page ({last}): clamped to it"
         )
         entries = [
             OutlineEntry(e.title, e.level, last, None) if e.page > last else e for e in entries
@@ -61,7 +62,7 @@ def _unsound(entries: Sequence[OutlineEntry], lost: int, page_count: int) -> str
         return f"all {count} entries lead to page {entries[0].page}"
     if count > 40 * page_count:
         return f"{count} entries for {page_count} pages"
-    back = sum(b.page < a.page for a, b in zip(entries, entries[1:], strict=False))
+    back = sum(b.page < a.page for a, b in itertools.pairwise(entries))
     if count >= 4 and back > 0.2 * (count - 1):
         return "its pages are out of order"
     if len({plain_key(e.title) for e in entries}) < 0.34 * count:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bookrag_fast.document.model import Block, BlockKind, Document, Region
+from bookrag_fast.document.model import Block, BlockKind, Cell, Document, Region
 from bookrag_fast.document.numbering import parse_numbering
 from bookrag_fast.index.headings import headings_by_form
 from bookrag_fast.index.model import Node, NodeKind, SectionTree
@@ -110,7 +110,19 @@ class _Builder:
                 min(pages), max(pages), "", (), content.cells,
             )  # fmt: skip
 
-    def _add(self, kind, level, title, text, regions, first, last, numbering, evidence, cells):  # type: ignore[no-untyped-def]
+    def _add(
+        self,
+        kind: NodeKind,
+        level: int,
+        title: str,
+        text: str,
+        regions: tuple[Region, ...],
+        first: int,
+        last: int,
+        numbering: str,
+        evidence: tuple[str, ...],
+        cells: tuple[Cell, ...],
+    ) -> None:
         parent = self._open[-1]
         self._nodes.append(
             Node(
