@@ -5,30 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
-import numpy.typing as npt
-
 from bookrag_fast.config import RetrievalSettings
-from bookrag_fast.errors import BudgetError, InvalidArgumentError
+from bookrag_fast.errors import BudgetError
 from bookrag_fast.index.book_index import BookIndex, count_tokens
 from bookrag_fast.index.model import NodeKind
 from bookrag_fast.models.protocols import Embedder
-from bookrag_fast.query import selectors, synthesizers
+from bookrag_fast.query import synthesizers
+from bookrag_fast.query.aggregation import aggregate, select_nodes
 from bookrag_fast.query.plan import (
     Answer,
     Category,
-    Citation,
     Evidence,
-    FilterType,
-    Operation,
     QueryPlan,
     SearchResult,
-    Trace,
     Usage,
 )
 from bookrag_fast.query.planner import plan_question, single_hop
 from bookrag_fast.query.question import Question, prepare
-from bookrag_fast.query.retrieve import Ranked, Tracer, retrieve
+from bookrag_fast.query.retrieve import Ranked, retrieve
+from bookrag_fast.query.tracing import Tracer
 
 __all__ = ["Executor"]
 
@@ -54,7 +49,7 @@ class Executor:
         prepared, plan, evidence = self._collect(books, question, budget, tracer)
         if plan.category is Category.GLOBAL:
             evidence = self._fill_up(books, prepared, evidence, budget, tracer)
-        return SearchResult(tuple(evidence), plan, Trace(tuple(tracer.operators)))
+        return SearchResult(tuple(evidence), plan, tracer.trace())
 
     def ask(
         self,
@@ -72,7 +67,9 @@ class Executor:
         on_evidence(evidence)
         by_id = {b.meta.book_id: b for b in books}
         if plan.category is Category.GLOBAL:
-            text, citations, enough = self._aggregate(books, plan, evidence, budget, tracer)
+            text, citations, enough = aggregate(
+                books, plan, evidence, self._embedder, budget, tracer
+            )
         else:
             with tracer.operator("Map") as note:
                 passages = synthesizers.map_evidence(evidence, prepared, by_id, self._embedder)
@@ -83,7 +80,7 @@ class Executor:
                 )
                 note["quoted"] = len(citations)
         usage = Usage(evidence_tokens=sum(e.tokens for e in evidence))
-        trace = Trace(tuple(tracer.operators))
+        trace = tracer.trace()
         return Answer(text, tuple(citations), plan, trace, usage, enough)
 
     # --- evidence ---------------------------------------------------------------------------
@@ -170,77 +167,12 @@ class Executor:
         found: list[Evidence] = []
         met = False
         for book in books:
-            nodes = self._select(book, plan, tracer)
+            nodes = select_nodes(book, plan, tracer)
             if nodes is None:
                 continue
             met = True
             found += [evidence_of(book, node, {}) for node in nodes]
         return found[:_MOST_EVIDENCE] if met else None
-
-    def _select(self, book: BookIndex, plan: QueryPlan, tracer: Tracer) -> list[int] | None:
-        nodes: npt.NDArray[np.int32] | None = None
-        for step in plan.steps:
-            if step.operator in ("Map", "Reduce"):
-                break
-            with tracer.operator(step.operator) as note:
-                note.update(step.params)
-                if step.operator == "Filter_Range":
-                    try:
-                        nodes = selectors.filter_range(book, step.params["pages"], nodes)
-                    except InvalidArgumentError:
-                        return None
-                elif step.operator == "Filter_Modal":
-                    nodes = selectors.filter_modal(book, step.params["kind"], nodes)
-                else:
-                    value = step.params["section"]
-                    heads = selectors.find_sections(book, value, depth=step.params.get("depth"))
-                    if value is None:
-                        nodes = heads if nodes is None else np.intersect1d(nodes, heads)
-                    elif not len(heads):
-                        return None
-                    else:
-                        inside = book.tree.subtree_union(heads)
-                        inside = np.setdiff1d(inside, heads)  # the part itself is not in it
-                        nodes = inside if nodes is None else np.intersect1d(nodes, inside)
-                note["nodes"] = 0 if nodes is None else len(nodes)
-        if nodes is None:  # counting pages, or summarising without a named part
-            return [] if plan.operation is Operation.COUNT else None
-        if plan.operation in (Operation.SUMMARIZE, Operation.ANALYZE):
-            nodes = np.intersect1d(nodes, book.content_nodes)
-        return [int(n) for n in nodes]
-
-    def _aggregate(
-        self,
-        books: Sequence[BookIndex],
-        plan: QueryPlan,
-        evidence: list[Evidence],
-        budget: int,
-        tracer: Tracer,
-    ) -> tuple[str, list[Citation], bool]:
-        thing = plan.filters[-1]
-        with tracer.operator("Reduce") as note:
-            note["operation"] = plan.operation.value if plan.operation else None
-            if plan.operation is Operation.SUMMARIZE:
-                text, citations = synthesizers.summarize(evidence, self._embedder, budget)
-                return text, citations, bool(citations)
-            citations = [synthesizers.cite(e, e.text.splitlines()[0]) for e in evidence if e.text]
-            if plan.operation is Operation.LIST:
-                return synthesizers.reduce_list(evidence), citations, bool(evidence)
-            if thing.type is not FilterType.PAGE:
-                count = len(evidence)
-            elif len(plan.filters) == 1:  # of the whole book
-                count = sum(len(book.pages) for book in books)
-            else:
-                count = len({(e.book, page) for e in evidence for page in e.pages})
-            return synthesizers.reduce_count(thing.type.value, count, _depth(plan)), citations, True
-
-
-def _depth(plan: QueryPlan) -> int | None:
-    for step in plan.steps:
-        if "depth" in step.params:
-            depth = step.params["depth"]
-            return None if depth is None else int(depth)
-    return None
 
 
 def evidence_of(index: BookIndex, node_id: int, scores: dict[str, float]) -> Evidence:

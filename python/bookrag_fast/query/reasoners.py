@@ -30,11 +30,11 @@ def text_reasoning(index: BookIndex, question: Question) -> FloatArray:
     heading. Comparable across books."""
     ceiling = index.lexicon.ceiling(question.terms)
     lexical = index.lexicon.scores(question.terms) / max(ceiling, 1e-6)
-    dense = np.clip(index.node_vectors @ question.vector, 0.0, 1.0)
+    dense: FloatArray = np.clip(index.node_vectors @ question.vector, 0.0, 1.0)
     heading = heading_match(index, question)[index.section_of]
-    scores = lexical + _DENSE_WEIGHT * dense + _HEADING_WEIGHT * heading
+    scores: FloatArray = lexical + _DENSE_WEIGHT * dense + _HEADING_WEIGHT * heading
     scores[index.is_contents] *= _CONTENTS_WEIGHT
-    return scores.astype(np.float32)
+    return scores.astype(np.float32, copy=False)
 
 
 def heading_match(index: BookIndex, question: Question) -> FloatArray:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from time import perf_counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,10 +16,11 @@ from bookrag_fast.index.model import NodeKind
 from bookrag_fast.models.protocols import Embedder
 from bookrag_fast.query import reasoners, selectors
 from bookrag_fast.query.formulators import extract
-from bookrag_fast.query.plan import OperatorTrace, QueryPlan
+from bookrag_fast.query.plan import QueryPlan
 from bookrag_fast.query.question import Question
+from bookrag_fast.query.tracing import Tracer
 
-__all__ = ["Ranked", "Tracer", "retrieve"]
+__all__ = ["Ranked", "retrieve"]
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -36,23 +34,6 @@ _ITEM = re.compile(
     r"\b(?P<kind>table|figure|fig\.?)\s*(?P<n>\d+(?:[.-]\d+)*|[A-Z]\.?\d+)|(?P<ja>[表図])\s*(?P<m>\d+)",
     re.I,
 )
-
-
-@dataclass(slots=True)
-class Tracer:
-    """Collects what each operator did and how long it took."""
-
-    operators: list[OperatorTrace] = field(default_factory=list)
-
-    @contextmanager
-    def operator(self, name: str) -> Iterator[dict[str, Any]]:
-        """Times a block; what is put into the dict becomes the trace's detail."""
-        detail: dict[str, Any] = {}
-        start = perf_counter()
-        try:
-            yield detail
-        finally:
-            self.operators.append(OperatorTrace(name, (perf_counter() - start) * 1e3, detail))
 
 
 @dataclass(frozen=True, slots=True)
