@@ -173,6 +173,18 @@ def test_bibliographies_yield_no_names_but_are_searched() -> None:
     assert cited in ada.nodes
 
 
+def test_contents_pages_are_left_out() -> None:
+    book = TreeBuilder()
+    contents = book.section("Contents")
+    book.text("The knowledge graph ...... 3\n\nThe knowledge graph again .... 4", parent=contents)
+    text = book.text("The knowledge graph and one more knowledge graph.")
+    graph = extract_graph(book.tree())
+    found = find(graph, "knowledge graph")
+    assert found is not None
+    assert found.nodes == (text,)
+    assert find(graph, "Contents", "section") is not None
+
+
 def test_verbs_and_page_furniture_are_no_concepts() -> None:
     graph = of(*["The agent reformulates the question. See page 3 of the following table."] * 5)
     concepts = names(graph, "concept")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bookrag_fast.document.model import Cell
 from bookrag_fast.index.extraction import extract_graph
 from bookrag_fast.index.model import Node, NodeKind, SectionTree
@@ -25,6 +27,14 @@ def test_every_section_is_an_entity_with_its_numbers_as_aliases() -> None:
     assert find(graph, "A Handbook of Search", "section") is not None
 
 
+def test_a_whole_number_is_a_chapter_too() -> None:
+    book = TreeBuilder()
+    book.section("5 Search", numbering="5")
+    entity = find(extract_graph(book.tree()), "Chapter 5", "section")
+    assert entity is not None
+    assert entity.aliases == ("5 Search", "Section 5", "Chapter 5")
+
+
 def test_headings_that_recur_are_told_apart() -> None:
     book = TreeBuilder()
     for chapter in ("Trees", "Graphs"):
@@ -40,6 +50,9 @@ def test_pages_as_sections_are_no_entities() -> None:
     page = Node(1, 0, NodeKind.SECTION, 1, "Page 1", "", (), 1, 1, evidence=("page",))
     tree = SectionTree((Node(0, -1, NodeKind.ROOT, 0, "", "", (), 1, 1), page), "pages")
     assert extract_graph(tree).entities == ()
+    # A heading whose page an outline confirms is a section like any other.
+    told = SectionTree((tree.nodes[0], replace(page, evidence=("outline", "page"))), "outline")
+    assert [e.name for e in extract_graph(told).entities if e.type == "section"] == ["Page 1"]
 
 
 def test_bare_titles() -> None:

@@ -45,7 +45,7 @@ from bookrag_fast.index.model import (
 from bookrag_fast.index.occurrences import Matcher, Occurrence
 from bookrag_fast.index.phrases import Key, Phrases
 from bookrag_fast.index.ranking import Candidate, rank
-from bookrag_fast.index.structure import bare_title, headers_of, structural_entities
+from bookrag_fast.index.structure import bare_title, headers_of, is_page, structural_entities
 
 __all__ = ["extract_graph"]
 
@@ -58,6 +58,12 @@ _BARE = 12  # characters beside a definition that say nothing more
 _BIBLIOGRAPHIES = frozenset(
     {"references", "bibliography", "works cited", "literature cited", "литература",
      "список литературы", "参考文献", "引用文献"}
+)  # fmt: skip
+# Pages that name everything and say nothing: linked to all entities, they would outrank the text.
+_LISTS = frozenset(
+    {"contents", "table of contents", "list of figures", "list of tables", "tables and figures",
+     "figures and tables", "index", "subject index", "содержание", "оглавление", "目次", "索引",
+     "図目次", "表目次"}
 )  # fmt: skip
 # An entry of a bibliography whose section was not found.
 _CITATION = re.compile(
@@ -145,8 +151,12 @@ def extract_graph(tree: SectionTree) -> ExtractedGraph:
 def _read(tree: SectionTree, lexer: Lexer) -> Iterator[list[Sentence]]:
     """The book as windows: groups of sentences of one node that are read together."""
     cited: set[int] = set()  # sections of references, and what is in them
+    listed: set[int] = set()  # contents pages and the like
     for node in tree.nodes:
         title = normalise_name(bare_title(node.title)) if node.kind is NodeKind.SECTION else ""
+        if node.parent in listed or title in _LISTS:
+            listed.add(node.node_id)
+            continue
         if node.parent in cited or title in _BIBLIOGRAPHIES:
             cited.add(node.node_id)
         if node.node_id in cited or _CITATION.search(node.text, 0, _CITATION_REACH):
@@ -155,7 +165,7 @@ def _read(tree: SectionTree, lexer: Lexer) -> Iterator[list[Sentence]]:
         if node.kind is NodeKind.ROOT:
             continue
         if node.kind is NodeKind.SECTION:
-            if "page" not in node.evidence:
+            if not is_page(node):
                 yield lexer.read(node.node_id, Part.HEADING, bare_title(node.title))
             yield from _cut(lexer.read(node.node_id, Part.BODY, node.text))
         elif node.kind is NodeKind.TABLE:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from bookrag_fast.index.crossrefs import caption_number, section_numbers
 from bookrag_fast.index.model import Node, NodeKind, SectionTree, normalise_name
 
-__all__ = ["Structural", "headers_of", "structural_entities"]
+__all__ = ["Structural", "bare_title", "headers_of", "is_page", "structural_entities"]
 
 _MOST_HEADERS = 64  # of one table; beyond this its first column is data
 _LONGEST_HEADER = 80
 _LONGEST_NAME = 200
+_CHAPTER_LEVEL = 2
 _LABEL = re.compile(
     r"(?P<label>(?:table|figure|fig\.|tab\.|таблица|рисунок|рис\.|図|表)\s*"
     r"[A-Z]?[.\-]?\d+(?:[.\-]\d+)*[a-z]?)\s*[.:：|–—-]?\s*(?P<rest>.*)",
@@ -81,6 +82,9 @@ def _of(node: Node, section_names: dict[int, str]) -> Structural | None:
         name = section_names[node.node_id]
         numbers = section_numbers(node)
         aliases = [f"{_KIND_NAMES[k]} {number}" for k, number in numbers if k in _KIND_NAMES]
+        whole = [number for _, number in numbers if number.isdigit()]
+        if node.level <= _CHAPTER_LEVEL:  # "5 Search" is called Chapter 5 as well
+            aliases += [f"Chapter {number}" for number in whole]
         return _structural(name, "section", node, [title, *aliases], numbers)
     if node.kind in (NodeKind.TABLE, NodeKind.IMAGE):
         kind = "table" if node.kind is NodeKind.TABLE else "image"
@@ -129,13 +133,18 @@ def bare_title(title: str) -> str:
     return bare if any(c.isalpha() for c in bare) else whole
 
 
+def is_page(node: Node) -> bool:
+    """Whether a section is a mere page, made because the document has no headings."""
+    return node.evidence == ("page",)
+
+
 def _section_names(tree: SectionTree) -> dict[int, str]:
     """Names of section nodes: the heading without its number; where a heading recurs
     ("Summary"), with that of the section above."""
     bare = {
         node.node_id: bare_title(node.title)[:_LONGEST_NAME]
         for node in tree.nodes
-        if node.kind is NodeKind.SECTION and node.title.strip() and "page" not in node.evidence
+        if node.kind is NodeKind.SECTION and node.title.strip() and not is_page(node)
     }
     times = Counter(normalise_name(name) for name in bare.values())
     names = {}
