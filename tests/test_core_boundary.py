@@ -67,6 +67,11 @@ def test_any_layout_of_memory() -> None:
     assert sorted(19 - backwards) == expected
     unaligned = np.frombuffer(b"\0" + wide[::2, ::2].tobytes(), np.uint8)[1:].view(np.float32)
     assert core.skyline(unaligned.reshape(20, 3)).tolist() == expected
+    for dtype in ("i4", "i8", "u8"):
+        packed = b"\0" + np.arange(3, dtype=dtype).tobytes()
+        shifted = np.frombuffer(packed, np.uint8)[1:].view(dtype)
+        assert not shifted.flags.aligned
+        assert core.KnowledgeGraph(3, shifted, shifted, np.ones(3)).degrees.tolist() == [1] * 3
     ids = np.arange(20, dtype=np.int32)[::-4]
     assert core.KnowledgeGraph(20, ids, ids, np.ones(5)).degrees[ids].tolist() == [1] * 5
     frozen = wide.copy()

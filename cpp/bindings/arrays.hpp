@@ -39,6 +39,18 @@ inline py::array as_array(const py::object& value, const char* name, py::ssize_t
     return array;
 }
 
+// What NumPy is asked for when it must convert: contiguous and aligned, in the machine's byte
+// order.
+inline constexpr int kConvert =
+    py::array::c_style | py::array::forcecast | py::detail::npy_api::NPY_ARRAY_ALIGNED_;
+
+// Whether the values can be read where they are: as T, contiguous, aligned.
+template <typename T>
+bool readable_as(const py::array& array) {
+    return py::isinstance<py::array_t<T, py::array::c_style>>(array) &&
+           (array.flags() & py::detail::npy_api::NPY_ARRAY_ALIGNED_) != 0;
+}
+
 inline std::string dtype_name(const py::array& array) {
     return py::str(array.dtype()).cast<std::string>();
 }
@@ -68,13 +80,12 @@ std::vector<T> integers(const py::object& value, const char* name, py::ssize_t n
             out[i] = static_cast<T>(values[i]);
         }
     };
-    constexpr int flags = py::array::c_style | py::array::forcecast;
     if (kind == 'u' && array.itemsize() == 8) {
-        narrow(py::array_t<std::uint64_t, flags>::ensure(array));
-    } else if (py::isinstance<py::array_t<T, py::array::c_style>>(array)) {
+        narrow(py::array_t<std::uint64_t, kConvert>::ensure(array));
+    } else if (readable_as<T>(array)) {
         narrow(py::reinterpret_borrow<py::array_t<T, py::array::c_style>>(array));
     } else {
-        narrow(py::array_t<std::int64_t, flags>::ensure(array));
+        narrow(py::array_t<std::int64_t, kConvert>::ensure(array));
     }
     return out;
 }
@@ -91,7 +102,7 @@ class Floats {
         }
         for (py::ssize_t d = 0; d < ndim; ++d) shape_.push_back(array.shape(d));
         if (array.size() == 0) return;
-        if (py::isinstance<py::array_t<float, py::array::c_style>>(array)) {
+        if (readable_as<float>(array)) {
             array_ = py::reinterpret_borrow<py::array_t<float, py::array::c_style>>(array);
         } else {
             array_ = narrow(array, name);
@@ -108,8 +119,7 @@ class Floats {
 
     // Rounds to float32; a finite value that float32 cannot hold is refused rather than made inf.
     static Array narrow(const py::array& array, const char* name) {
-        const auto wide =
-            py::array_t<double, py::array::c_style | py::array::forcecast>::ensure(array);
+        const auto wide = py::array_t<double, kConvert>::ensure(array);
         if (!wide) refuse(name, "cannot be converted to real numbers");
         Array out(std::vector<py::ssize_t>(array.shape(), array.shape() + array.ndim()));
         const double* from = wide.data();
