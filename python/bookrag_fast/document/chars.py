@@ -20,11 +20,11 @@ from bookrag_fast.document.model import BBox
 from bookrag_fast.document.pdfium import PageGeometry
 
 try:
-    from bookrag_fast import _core as _compiled
-
-    _HAS_CORE = hasattr(_compiled, "read_page_text")
-except ImportError:
+    from bookrag_fast._core import read_page_objects, read_page_text
+except ImportError:  # run from the sources, without the compiled core
     _HAS_CORE = False
+else:
+    _HAS_CORE = True
 
 __all__ = [
     "MAX_CHARACTERS",
@@ -190,7 +190,7 @@ def read_chars(page: Any, geometry: PageGeometry) -> PageChars:
     if not text:
         raise OSError("PDFium cannot read the page's text")
     try:
-        parts = _compiled.read_page_text(_function_addresses(), _address(text), MAX_CHARACTERS)
+        parts = read_page_text(_function_addresses(), _address(text), MAX_CHARACTERS)
     finally:
         raw.FPDFText_ClosePage(text)
     return _displayed(geometry, *parts)
@@ -199,9 +199,7 @@ def read_chars(page: Any, geometry: PageGeometry) -> PageChars:
 def read_objects(page: Any, geometry: PageGeometry) -> PageObjects:
     """Images and rules of an open page; the lock is held by the caller."""
     if _HAS_CORE:
-        kinds, boxes, _ = _compiled.read_page_objects(
-            _function_addresses(), _address(page), MAX_OBJECTS
-        )
+        kinds, boxes, _ = read_page_objects(_function_addresses(), _address(page), MAX_OBJECTS)
     else:
         kinds, boxes = _objects_slowly(page)
     if len(kinds) == 0:

@@ -11,7 +11,8 @@ __all__ = ["document_title", "is_title_like"]
 
 _JUNK = re.compile(
     r"^(?:untitled|title|document\d*|microsoft (?:word|powerpoint|excel|office)|slide \d+"
-    r"|presentation\d*|powerpoint|pdf|unknown|none|no title|default|book\d*|layout \d+|page \d+|無題|文書\s*\d*"
+    r"|presentation\d*|powerpoint|pdf|unknown|none|no title|default|book\d*|layout \d+"
+    r"|page \d+|無題|文書\s*\d*"
     r"|スライド\s*\d+)\b(?:\s*[-–:].*)?$",
     re.IGNORECASE,
 )

@@ -94,9 +94,9 @@ def _by_contents(candidates: Sequence[Candidate], contents: PrintedContents) -> 
     keep: set[int] = set()
     for of_style in members.values():
         listed = sum(bool(c.listed_level) for c in of_style)
-        if 0 < listed <= LISTED_STYLE * len(of_style) or (flat and listed == 0):
-            if _style_holds(of_style):
-                keep |= {c.at for c in of_style if "typography" in c.evidence}
+        on_its_own = 0 < listed <= LISTED_STYLE * len(of_style) or (flat and listed == 0)
+        if on_its_own and _style_holds(of_style):
+            keep |= {c.at for c in of_style if "typography" in c.evidence}
     return keep
 
 

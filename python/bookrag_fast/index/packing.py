@@ -54,8 +54,8 @@ def contents_of(blocks: Sequence[Block]) -> list[Content]:
             if k in captions:
                 caption = blocks[captions[k]]
                 title, regions = caption.text, block.regions + caption.regions
-            for text in _split(block.text) if kind is NodeKind.LIST else (block.text,):
-                out.append(Content(kind, title, text, regions, block.cells))
+            texts = _split(block.text) if kind is NodeKind.LIST else (block.text,)
+            out.extend(Content(kind, title, text, regions, block.cells) for text in texts)
             if kind is not NodeKind.EQUATION:
                 open_text = None
             continue
