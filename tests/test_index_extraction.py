@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -320,3 +321,14 @@ def test_entities_are_bounded_by_the_text() -> None:
     tokens = sum(len(t.split()) for t in text) * 2
     assert len(graph.entities) <= 45 * tokens / 1000 + 50
     assert len(graph.relations) <= 10 * len(graph.entities)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [".", "_", "-", "a-.", "A.", "A.A(", "a@", "(A", "\n ", "Section 1, ", "Aa ", "Aa of ", "。",
+     "漢", "x_", "'s", "(", "A (b ", "1.", "\u0301", "Table 1 and "],
+)  # fmt: skip
+def test_no_text_takes_quadratic_time(piece: str) -> None:
+    started = time.process_time()
+    of(piece * (200_000 // len(piece)))
+    assert time.process_time() - started < 5.0

@@ -21,7 +21,8 @@ _CJK = "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _W = rf"[^\W_{_CJK}]"  # a letter or digit of a script that has spaces
 _TOKEN = re.compile(
     rf"""
-    https?://\S+ | www\.\S+ | [\w.+-]+@[\w-]+\.[\w.-]+    # addresses: nobody's concepts
+    \.{{3,}} | _{{3,}} | -{{3,}} | ={{3,}} | \*{{3,}}               # leaders and rules
+    | https?://\S+ | www\.\S+ | \w[\w.+-]{{0,63}}@[\w-]+\.[\w.-]+  # addresses: nobody's concepts
     | [\u30a1-\u30fa\u30fc\u30fb]+                        # katakana
     | 及(?=び) | 又(?=は) | 若(?=しく) | 並(?=び) | 当該     # "and", "or", "said", between kanji
     | (?:(?!及び|又は|若しく|並び)[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])+  # kanji
