@@ -26,6 +26,7 @@ def found(text: str) -> list[tuple[str, str]]:
         ("by Eq. (3)", [("equation", "3")]),
         ("第3章と図1、表2を参照", [("chapter", "3"), ("image", "1"), ("table", "2")]),
         ("第十二章、3.2節", [("chapter", "12"), ("section", "3.2")]),
+        ("(項5.4.1参照) と 2.3 項", [("section", "5.4.1"), ("section", "2.3")]),
         ("付録Aに示す", [("appendix", "A")]),
         ("см. раздел 3.2 и таблицу, рис. 2", [("section", "3.2"), ("image", "2")]),
         ("the table 4you said and section a", []),
@@ -73,7 +74,12 @@ def test_numbers_of_captions() -> None:
         ("", "Chapter 2 Trees", [("chapter", "2")]),
         ("", "Item 1A. Risk Factors", [("item", "1A")]),
         ("", "Results", []),
-        ("", "2015 was good", [("section", "2015")]),
+        ("", "2015 was good", []),
+        ("", "A tree grows", []),
+        ("", "I think so", []),
+        ("", "B. Limits", [("section", "B"), ("appendix", "B")]),
+        ("", "Appendix C Tables", [("appendix", "C")]),
+        ("", "Part II. Use", [("part", "2")]),
     ],
 )
 def test_numbers_of_sections(numbering: str, title: str, numbers: list[tuple[str, str]]) -> None:

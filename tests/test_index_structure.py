@@ -66,6 +66,8 @@ def test_bare_titles() -> None:
         "2312.04350v3": "2312.04350v3",
         "3.2": "3.2",
         "A tree": "A tree",
+        "U.S. Plan": "U.S. Plan",
+        "I.B.M. story": "I.B.M. story",
         "I think": "I think",
     }
     assert {title: bare_title(title) for title in titles} == titles

@@ -44,13 +44,15 @@ _LATIN = re.compile(
 _CJK = re.compile(
     r"第\s*(?P<number>[0-9]+(?:[.\-][0-9]+)*|[一二三四五六七八九十]+)\s*(?P<unit>章|節|項)"
     r"|(?<!代)(?P<word>図|表|付録|附録|式)\s*[\(（]?(?P<label>[A-Z]?[0-9]+(?:[.\-][0-9]+)*|[A-Z])"
-    r"|(?<![\d.])(?P<bare>\d+(?:\.\d+)+)\s*節"
+    r"|(?<![\d.])(?P<bare>\d+(?:\.\d+)+)\s*[節項]|[節項]\s*(?P<after>\d+(?:\.\d+)+)"
 )
 _KANJI = {c: i for i, c in enumerate("一二三四五六七八九", 1)}
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _TITLE_NUMBER = re.compile(
-    r"(?:(?:chapter|section|part|appendix|annex|item|глава|раздел|приложение|付録)\s+)?"
-    r"(?P<number>[A-Z]?\d+(?:\.\d+)*[A-Z]?|[A-Z](?:\.\d+)*(?=[.:\s])|[IVX]+(?=[.:\s]))[.:)]?(?:\s|$)"
+    r"(?:(?:appendix|annex|приложение|付録)\s*(?:[A-Z]|\d{1,3}|[IVX]+)(?!\w)"
+    r"|(?:(?:chapter|section|part|item|глава|раздел)\s+)?"
+    r"(?:[A-Z]?\d{1,3}(?:\.\d+)*[A-Z]?|[A-Z](?:\.\d+)+|[A-Z](?=[.:]\s)|[IVX]+(?=[.:]\s)))[.:)]?(?:\s|$)"
+    r"|(?:chapter|part)\s+[IVXLC]+[.:)]?(?:\s|$)"
     r"|第\s*(?:\d+|[一二三四五六七八九十]+)\s*[章節項部編]",
     re.IGNORECASE,
 )
@@ -101,14 +103,14 @@ def find_references(text: str) -> Iterator[Reference]:
             if any(c.isdigit() for c in number) == any(c.isdigit() for c in first):
                 yield Reference(kind, canonical(number), match.group().strip())
     for match in _CJK.finditer(text):
-        number = match["number"] or match["label"] or match["bare"]
+        number = match["number"] or match["label"] or match["bare"] or match["after"]
         kind = _KIND[match["unit"] or match["word"] or "節"]
         yield Reference(kind, canonical(number), match.group())
 
 
 def announces_reference(word: str) -> bool:
     """Whether a reference can begin with this word: a cheap test before `find_references`."""
-    return word.casefold().rstrip(".") in _KIND or word[-1] in "第図表式録節§"
+    return word.casefold().rstrip(".") in _KIND or word[-1] in "第図表式録節項§"
 
 
 def canonical(number: str) -> str:

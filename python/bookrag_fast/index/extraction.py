@@ -65,6 +65,7 @@ _LISTS = frozenset(
      "figures and tables", "index", "subject index", "содержание", "оглавление", "目次", "索引",
      "図目次", "表目次"}
 )  # fmt: skip
+_LEADERS = re.compile(r"(?:\. ?){5}|…{2}|・{4}")  # a line of a contents page
 # An entry of a bibliography whose section was not found.
 _CITATION = re.compile(
     r"In Proceedings of|arXiv preprint|\bCoRR,? abs|\bpp?\. ?\d+[-–]\d+|, pages? \d+[-–]\d+"
@@ -199,6 +200,8 @@ def _cut(sentences: list[Sentence]) -> Iterator[list[Sentence]]:
     window: list[Sentence] = []
     words = 0
     for sentence in sentences:
+        if _LEADERS.search(sentence.text):
+            continue
         window.append(sentence)
         words += len(sentence.words)
         if words >= _WINDOW_WORDS:

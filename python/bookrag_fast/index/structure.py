@@ -25,7 +25,7 @@ _LABEL = re.compile(
 )
 _NUMBERING = re.compile(
     r"^\s*(?:(?:chapter|section|appendix|part|annex|item|глава|раздел|приложение)\s+)?"
-    r"(?:[A-Z]?\d+(?:\.\d+)*[A-Z]?|[A-Z](?:\.\d+)+|[A-Z](?=[.:)])|[IVXLC]+(?=[.:)]))"
+    r"(?:[A-Z]?\d+(?:\.\d+)*[A-Z]?|[A-Z](?:\.\d+)+|[A-Z](?=[.:)]\s)|[IVXLC]+(?=[.:)]\s))"
     r"(?:[.:)](?!\d)\s*|\s+)(?:[–—:-]\s*)?"
     r"|^\s*第\s*[0-9一二三四五六七八九十]+\s*[章節項部編]\s*",
     re.IGNORECASE,
