@@ -22,6 +22,7 @@ _MATH_FONT = re.compile(
     r"^(?:cmmi|cmsy|cmex|msbm|msam|stix.*math|.*math|mt(?:mi|sy|ex)|eu[fsr]m)", re.I
 )
 _MATH_SIGNS = re.compile(r"[=≤≥±×÷∑∏∫√∞∂∇∈∉⊂⊆∪∩∀∃→⇒≈≠αβγδεθλμνπρστφχψωΓΔΘΛΞΠΣΦΨΩ]")
+_NUMBERED_EQUATION = re.compile(r"[=<>≤≥≈∈].*\s\((?:[A-Z]\.?)?\d{1,3}(?:\.\d{1,3})?[a-z]?\)$")
 _FOOTNOTE_MARK = re.compile(r"^(?:\d{1,3}|[*†‡§¶]{1,3}|[a-z]\b)\s?[.)]?\s*\S")
 _PAGE_NUMBER = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}|[ivxlc]{1,7}", re.IGNORECASE)
 
@@ -345,6 +346,8 @@ def _kind(draft: Draft, lines: list[Line], page_height: float, body: Body) -> Bl
         and len(text) > 12
     ):
         return BlockKind.FOOTNOTE
+    if _NUMBERED_EQUATION.search(text) and len(text) < 200:
+        return BlockKind.EQUATION
     math = sum(bool(_MATH_FONT.match(x.family)) for x in lines)
     if math * 2 > len(lines) or (
         len(text) < 120

@@ -25,7 +25,7 @@ def caption_kind(text: str) -> str | None:
     """
     plain = unicodedata.normalize("NFKC", text[:100]).lstrip()
     word = _CAPTION.match(plain)
-    if word is None:
+    if word is None or word.group()[0].islower():
         return None
     number = _NUMBER.match(plain, word.end())
     if number is None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from bookrag_fast.document.blocks import Body, Draft, drafts_of
 from bookrag_fast.document.chars import geometry_of, read_chars, read_objects
 from bookrag_fast.document.columns import columns_of
+from bookrag_fast.document.drawings import add_drawn_figures, drawn_regions
 from bookrag_fast.document.flow import flow
 from bookrag_fast.document.images import add_images, picture_boxes
 from bookrag_fast.document.lines import Line, lines_of
@@ -35,6 +36,7 @@ class _RawPages:
     geometry: list[PageGeometry | None] = field(default_factory=list)
     lines: list[list[Line]] = field(default_factory=list)
     pictures: list[list[BBox]] = field(default_factory=list)
+    drawings: list[list[BBox]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -116,6 +118,7 @@ def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:
         geometry: PageGeometry | None = None
         lines: list[Line] = []
         pictures: list[BBox] = []
+        drawings: list[BBox] = []
         note, status = "", PageStatus.OK
         try:
             with pdf.page(index) as handle:
@@ -126,6 +129,9 @@ def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:
                 objects = read_objects(handle, geometry)
             lines = lines_of(chars, geometry.width, geometry.height)
             pictures = picture_boxes(objects.images, geometry.width, geometry.height)
+            drawings = drawn_regions(
+                objects.drawings + objects.rules, geometry.width, geometry.height
+            )
         except (OSError, ValueError, TooLargeError) as error:
             status, note = PageStatus.FAILED, str(error)
             found.warnings.append(f"{pdf.name}, page {number}: not read: {error}")
@@ -136,6 +142,7 @@ def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:
         found.geometry.append(geometry)
         found.lines.append(lines)
         found.pictures.append(pictures)
+        found.drawings.append(drawings)
         if progress is not None:
             progress(number, pdf.page_count)
     textless = [p.number for p in found.pages if p.status is PageStatus.NO_TEXT]
@@ -180,12 +187,15 @@ def _body_face(lines: Sequence[list[Line]]) -> Body:
 
 
 def _drafts(pages: Sequence[Page], found: _RawPages, body: Body) -> Iterator[Draft]:
-    for page, lines, pictures in zip(pages, found.lines, found.pictures, strict=True):
+    for page, lines, pictures, drawings in zip(
+        pages, found.lines, found.pictures, found.drawings, strict=True
+    ):
         columns: list[list[Line]] = []
         for frame in dict.fromkeys(line.frame for line in lines):
             columns.extend(columns_of([line for line in lines if line.frame == frame]))
         drafts = drafts_of(columns, page.number, page.height, body)
-        yield from add_images(drafts, pictures, page.number, page.width, page.height)
+        drafts = add_images(drafts, pictures, page.number, page.width, page.height)
+        yield from add_drawn_figures(drafts, drawings, page.number)
         lines.clear()  # a page's lines are done with
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -12,11 +13,12 @@ from bookrag_fast.document.numbering import parse_numbering
 
 __all__ = ["page_numbers", "running_lines"]
 
-MARGIN = 0.14  # of the page's height, at top and bottom: where running matter stands
-EDGE_LINES = 2  # the outermost lines at top and bottom are looked at wherever they stand
+MARGIN = 0.11  # of the page's height, at top and bottom: where running matter stands
+EDGE_ROWS = 4  # rows at top and bottom that are looked at
 MIN_PAGES = 3
 
 _NO_LETTER = re.compile(r"[\W_]+")
+_JOINTS = re.compile(r"\s*[|•·–—]\s*|\s{2,}")
 _NUMBER_BEHIND = re.compile(r"\s+(?:\d{1,4}|[ivxlc]{1,7})$")
 _DIGITS = re.compile(r"\d+")
 _ROMAN = re.compile(r"^[ivxlcdm]{1,7}$", re.IGNORECASE)
@@ -39,8 +41,11 @@ def running_lines(
     alternate, or change with the chapter); a heading that merely recurs is not that dense.
     """
     seen: dict[tuple[str, int, int], list[tuple[int, int]]] = defaultdict(list)
+    apart: set[tuple[int, int]] = set()
     for p, (page, of_page) in enumerate(zip(pages, lines, strict=True)):
-        for k in _edge_lines(page, of_page):
+        edge = _edge_lines(page, of_page)
+        apart.update((p, k) for k, stands_apart in edge.items() if stands_apart)
+        for k in edge:
             line = of_page[k]
             y = frame_to_page(line.frame, line.x0, line.y0, line.x1, line.y1)
             seen[(_masked(line.text), round(y.y0 / 8), round(line.size * 2))].append((p, k))
@@ -50,6 +55,9 @@ def running_lines(
         # "Lesson 1", "Lesson 2" in large type, a page each, are headings whatever they count.
         large = half_points > 2.3 * body_size and len(text) > 4
         on = sorted({p for p, _ in places})
+        # A table that goes on from page to page repeats its header, but close to its rows.
+        if 2 * len(apart.intersection(places)) < len(places) and len(on) < 0.5 * len(pages):
+            continue
         for stretch in _dense_stretches(on, len(pages), text):
             inside = set(stretch)
             if not _digits_run(
@@ -68,26 +76,73 @@ def _add_changing_heads(
     pages: Sequence[Page], lines: Sequence[list[Line]], out: list[set[int]], body_size: float
 ) -> None:
     """Heads that change with the section: always at one height, apart from the text, and said
-    elsewhere in the book too (they repeat a heading)."""
-    texts: Counter[str] = Counter(_said(line.text) for of_page in lines for line in of_page)
+    elsewhere in the book in larger or bolder type, since they repeat a heading."""
+    largest: dict[str, float] = {}
+    for line in itertools.chain.from_iterable(lines):
+        key = _said(line.text)
+        largest[key] = max(largest.get(key, 0.0), _weight(line))
+    known: Counter[tuple[int, int, bool]] = Counter(
+        (
+            round(lines[p][k].base / 3),
+            round(lines[p][k].size),
+            lines[p][k].base > pages[p].height / 2,
+        )
+        for p, marks in enumerate(out)
+        for k in marks
+    )
     by_place: dict[tuple[int, int, bool], list[tuple[int, int]]] = defaultdict(list)
     for p, (page, of_page) in enumerate(zip(pages, lines, strict=True)):
         rest = [k for k in range(len(of_page)) if k not in out[p] and of_page[k].frame == 0]
         if len(rest) < 3:
             continue
         rest.sort(key=lambda k: of_page[k].base)
-        for k, after, low in ((rest[0], rest[1], False), (rest[-1], rest[-2], True)):
-            line, other = of_page[k], of_page[after]
-            if line.size > 1.15 * body_size:
+        for ordered, low in ((rest, False), (rest[::-1], True)):
+            first = of_page[ordered[0]]
+            row = [k for k in ordered if abs(of_page[k].base - first.base) < 0.5 * first.size]
+            inner = next((of_page[k] for k in ordered if k not in row), None)
+            if inner is None or first.size > 1.15 * body_size:
                 continue
-            in_margin = line.base > 0.88 * page.height if low else line.base < 0.12 * page.height
-            if in_margin and abs(other.base - line.base) > 1.7 * max(line.size, other.size):
-                by_place[(round(line.base / 3), round(line.size), low)].append((p, k))
-    for places in by_place.values():
-        said_again = [(p, k) for p, k in places if texts[_said(lines[p][k].text)] > 1]
-        if len(places) >= max(4, 0.2 * len(pages)) and len(said_again) >= 0.6 * len(places):
+            if any(_is_bare_label(of_page[k].text) for k in row):
+                continue  # "Item 2." beside its title is a heading
+            in_margin = first.base > 0.88 * page.height if low else first.base < 0.12 * page.height
+            if in_margin and abs(inner.base - first.base) > 1.7 * max(first.size, inner.size):
+                by_place[(round(first.base / 3), round(first.size), low)].extend(
+                    (p, k) for k in row
+                )
+    for place, places in by_place.items():
+        said_again = [
+            (p, k)
+            for p, k in places
+            if any(
+                largest.get(key, 0.0) > 1.05 * _weight(lines[p][k])
+                for key in _parts(lines[p][k].text)
+            )
+        ]
+        running_place = known[place] >= max(3, 0.2 * len(pages))
+        many = len(places) >= max(4, 0.2 * len(pages)) and len(said_again) >= 0.6 * len(places)
+        # Small type at one height on most pages needs no more proof.
+        small = place[1] < 0.95 * body_size and len(places) + known[place] >= 0.4 * len(pages)
+        if small and len(places) >= 4:
+            said_again = places
+        if running_place or many or (small and len(places) >= 4):
             for p, k in said_again:
                 out[p].add(k)
+
+
+def _is_bare_label(text: str) -> bool:
+    numbering = parse_numbering(text)
+    return numbering is not None and not numbering.rest and any(c.isalpha() for c in text)
+
+
+def _weight(line: Line) -> float:
+    """How much a line stands out: its size, bold counting for a tenth more."""
+    return line.size * (1.1 if line.bold else 1.0)
+
+
+def _parts(text: str) -> list[str]:
+    """What a line and its parts say: a head may join the book's and the chapter's name."""
+    parts = [part for part in _JOINTS.split(text) if len(part) > 3]
+    return [_said(text), *map(_said, parts)] if len(parts) > 1 else [_said(text)]
 
 
 def _said(text: str) -> str:
@@ -111,9 +166,10 @@ def _digits_run(texts: list[tuple[int, str]], *, may_count: bool) -> bool:
     width = Counter(len(g) for g in groups).most_common(1)[0][0]
     if width == 0:
         return True  # alike altogether, or Roman numerals
+    least = 3 if any(c.isalpha() for c in texts[0][1]) else 2  # "Item 6.", "Item 7." may be chance
     for k in range(width):
         offsets = Counter(g[k] - p for (p, _), g in zip(texts, groups, strict=True) if len(g) > k)
-        if offsets.most_common(1)[0][1] >= max(2, 0.6 * len(texts)):
+        if offsets.most_common(1)[0][1] >= max(least, 0.6 * len(texts)):
             return True
     # Odd and even pages apart, or numbering that starts again: steps of one page, one number.
     steps = 0
@@ -122,19 +178,33 @@ def _digits_run(texts: list[tuple[int, str]], *, may_count: bool) -> bool:
     return steps >= 0.7 * (len(texts) - 1) and len(texts) > 2
 
 
-def _edge_lines(page: Page, lines: list[Line]) -> list[int]:
-    ordered = sorted(
-        range(len(lines)),
-        key=lambda k: (
-            frame_to_page(lines[k].frame, lines[k].x0, lines[k].y0, lines[k].x1, lines[k].y1).y0
-        ),
-    )
-    edge = set(ordered[:EDGE_LINES]) | set(ordered[-EDGE_LINES:])
+def _edge_lines(page: Page, lines: list[Line]) -> dict[int, bool]:
+    """Lines at the top and bottom of a page, and whether white space parts them from the text."""
+    boxes = [frame_to_page(x.frame, x.x0, x.y0, x.x1, x.y1) for x in lines]
+    out: dict[int, bool] = {}
+    upright = [k for k, line in enumerate(lines) if line.frame == 0]
+    rows: list[tuple[float, float, list[int]]] = []
+    for k in sorted(upright, key=lambda k: boxes[k].y0):
+        box = boxes[k]
+        if rows and min(rows[-1][1], box.y1) - box.y0 > 0.5 * box.height:
+            rows[-1] = (rows[-1][0], max(rows[-1][1], box.y1), [*rows[-1][2], k])
+        else:
+            rows.append((box.y0, box.y1, [k]))
+    for ordered in (rows, rows[::-1]):
+        apart = 0
+        for r in range(1, min(EDGE_ROWS + 1, len(ordered))):
+            upper, lower = sorted((ordered[r - 1], ordered[r]), key=lambda row: row[0])
+            if lower[0] - upper[1] > 0.6 * (ordered[r - 1][1] - ordered[r - 1][0]):
+                apart = r
+        for r, (y0, y1, of_row) in enumerate(ordered[:EDGE_ROWS]):
+            in_margin = y1 < MARGIN * page.height or y0 > (1 - MARGIN) * page.height
+            if in_margin or r < 2:
+                for k in of_row:
+                    out[k] = out.get(k, False) or r < apart
     for k, line in enumerate(lines):
-        box = frame_to_page(line.frame, line.x0, line.y0, line.x1, line.y1)
-        if box.y1 < MARGIN * page.height * 0.8 or box.y0 > (1 - MARGIN * 0.8) * page.height:
-            edge.add(k)
-    return sorted(k for k in edge if len(lines[k].text) <= 160)
+        if line.frame != 0:
+            out[k] = True
+    return {k: apart for k, apart in out.items() if len(lines[k].text) <= 160}
 
 
 def _masked(text: str) -> str:
