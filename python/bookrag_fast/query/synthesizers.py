@@ -37,6 +37,18 @@ _WANTS_NUMBER = re.compile(
     r"|when|which year|default)\b|いくつ|何[年月日人個件回％%]",
     re.I,
 )
+# A number that says how much, not which equation, table or section.
+_REFERENCE = re.compile(
+    r"\b(?:equation|eq\.|table|figure|fig\.|section|chapter|appendix|page|p\.|listing|note|step|item)"
+    r"s?\s*\d+(?:\.\d+)*|^\d+(?:\.\d+)+\s",
+    re.I,
+)
+_VALUE = re.compile(r"\d")
+_WANTS_CODE = re.compile(
+    r"\b(?:code|command|function|method|option|flag|syntax|example|script|call|run|type|api|how"
+    r" (?:do|can|to))\b",
+    re.I,
+)
 _WANTS_EXPANSION = re.compile(
     r"stands? for|\bmeans?\b|abbreviat|acronym|short for|spelled out|の略|とは", re.I
 )
@@ -85,6 +97,7 @@ def map_evidence(
     top = max((e.scores.get("relevance", 0.0) for e in evidence), default=0.0) or 1.0
     wants_number = bool(_WANTS_NUMBER.search(question.text))
     wants_definition = bool(_WANTS_DEFINITION.search(question.text))
+    wants_code = bool(_WANTS_CODE.search(question.text))
     expansions = _expansions(question.text)
     passages = []
     for (text, item, rank), cosine in zip(pieces, cosines, strict=True):
@@ -96,8 +109,10 @@ def map_evidence(
         cover += _HEADING_SHARE * sum(idf[t] for t in said - terms) / max(sum(idf.values()), 1e-6)
         relevance = item.scores.get("relevance", 0.0) / top
         score = cover + 0.25 * max(float(cosine), 0.0) + 0.5 * relevance + 0.15 / (1 + rank)
-        if wants_number and re.search(r"\d", text):
+        if wants_number and _VALUE.search(_REFERENCE.sub("", text)):
             score += 0.15
+        if item.kind == NodeKind.CODE.label and not wants_code:
+            score -= 0.25  # code shows how to write a thing, not what it is
         if wants_definition and terms and _defines(text, terms):
             score += 0.15
         if any(pattern.search(text) for pattern in expansions):
