@@ -52,7 +52,7 @@ def fetch(requirement: str, member: str, target: Path, sha256: str) -> None:
 
 
 def installed(member: str) -> bytes | None:
-    """The file from an installed package (the extra `test` has the model), None if there is none."""
+    """The file from an installed package (extra `test` has the model), None if there is none."""
     package, _, rest = member.partition("/")
     spec = importlib.util.find_spec(package)
     for folder in (spec.submodule_search_locations or []) if spec else []:
