@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from bookrag_fast.index.acronyms import expands, find_definitions, is_acronym
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from bookrag_fast.index.acronyms import expands, find_definitions, is_acronym
 
 
 def found(sentence: str) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from bookrag_fast.index.crossrefs import canonical, caption_number, find_references, section_numbers
 from bookrag_fast.index.extraction import extract_graph
 from bookrag_fast.index.model import Node, NodeKind

@@ -7,13 +7,14 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from bookrag_fast.index.cooccurrence import Windows, associate
 from bookrag_fast.index.extraction import extract_graph
 from bookrag_fast.index.lexing import Lexer, Part, Shape, split_sentences
 from bookrag_fast.index.model import ExtractedGraph, NodeKind
 from graph_trees import TreeBuilder, find, relation, relations
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 
 def of(*paragraphs: str) -> ExtractedGraph:

@@ -11,14 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from bookrag_fast.errors import InvalidArgumentError
 from bookrag_fast.index.model import Entity, ExtractedGraph, Relation, normalise_name
 from bookrag_fast.index.resolution import resolve
 from bookrag_fast.index.sameness import form_of, rule_for
 from bookrag_fast.models.protocols import EmbedderInfo, FloatMatrix
 from bookrag_fast.models.static import WordLlamaEmbedder
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 WORDLLAMA = WordLlamaEmbedder()
 

@@ -10,9 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import fetch_test_models
 import numpy as np
 import pytest
+
+import fetch_test_models
 from bookrag_fast.errors import ConfigError, InvalidArgumentError, ModelError, ModelNotFoundError
 from bookrag_fast.models import Embedder, create_embedder, sessions
 from bookrag_fast.models import onnx as onnx_module

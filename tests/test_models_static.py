@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from bookrag_fast.errors import ConfigError, InvalidArgumentError, ModelError, ModelNotFoundError
 from bookrag_fast.models import Embedder, create_embedder
 from bookrag_fast.models import static as static_module
 from bookrag_fast.models.static import WordLlamaEmbedder
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 TEXTS = [
     "Personalized PageRank spreads relevance over the graph.",
