@@ -12,6 +12,9 @@ __all__ = ["Row", "is_contents_entry", "rows_of", "single", "split_entry"]
 
 _LEADER = re.compile(r"(?:[.．·・…_]\s?){4,}|…{2,}|\.{4,}")
 _LEADERS = " .．·・…_|\t\u3000"
+_SIGNS_BEFORE = ("$", "€", "£", "¥", "￥", "US$")
+_SIGNS_BEHIND = (")", "%", ")%", "％", "*")
+_DIGITISH = "0123456789(.-—–"
 _EQUATION_NUMBER = re.compile(r"\((?:[A-Z]\.?)?\d{1,3}(?:\.\d{1,3})?[a-z]?\)")
 _LABEL = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}|[ivxlc]{1,7}", re.IGNORECASE)
 
@@ -96,8 +99,11 @@ def _joined(cells: list[Line]) -> list[Line]:
         gap = right.x0 - left.x1
         leads = _LEADER.search(left.text[-12:]) or _LEADER.match(right.text)
         label = position == 1 and gap < 7 * left.size and _is_label(left.text)
+        # "$ | 1,204" and "12.5 | %" are one cell each.
+        money = left.text in _SIGNS_BEFORE and gap < 12 * left.size and right.text[0] in _DIGITISH
+        percent = right.text in _SIGNS_BEHIND and gap < 2 * left.size
         number = position == len(cells) - 1 and _EQUATION_NUMBER.fullmatch(right.text)
-        if leads or label or number or gap < 0.5 * left.size:
+        if money or percent or leads or label or number or gap < 0.5 * left.size:
             out[-1] = single([left, right], " ")
         else:
             out.append(right)

@@ -248,21 +248,24 @@ def _add_lone_numbers(
     pages: Sequence[Page], lines: Sequence[list[Line]], out: list[set[int]]
 ) -> None:
     """Page numbers at the very edge, also where they are the only one at their height."""
-    found: list[tuple[int, int, int]] = []  # page, line, offset between printed and physical
+    found: list[tuple[int, int, int, bool]] = []  # page, line, printed − physical, in the margin
     for p, (page, of_page) in enumerate(zip(pages, lines, strict=True)):
+        boxes = [frame_to_page(x.frame, x.x0, x.y0, x.x1, x.y1) for x in of_page]
+        lowest = max((b.y0 for b in boxes), default=0.0)
         for k, line in enumerate(of_page):
-            box = frame_to_page(line.frame, line.x0, line.y0, line.x1, line.y1)
-            at_edge = box.y1 < 0.09 * page.height or box.y0 > 0.9 * page.height
-            match = _NUMBER_ALONE.match(line.text) if at_edge else None
-            if match:
-                value = _value(match.group(1))
-                if value is not None:
-                    found.append((p, k, value - p))
-    offsets: dict[int, int] = defaultdict(int)
-    for _, _, offset in found:
-        offsets[offset] += 1
-    for p, k, offset in found:
-        if offsets[offset] >= 2 or len(pages) == 1:
+            match = _NUMBER_ALONE.match(line.text)
+            value = _value(match.group(1)) if match else None
+            if value is None:
+                continue
+            margin = boxes[k].y1 < 0.09 * page.height or boxes[k].y0 > 0.9 * page.height
+            # Web pages printed to PDF have pages cut to their text: the number is the last line.
+            if margin or boxes[k].y0 >= lowest - 1:
+                found.append((p, k, value - p, margin))
+    in_margin = Counter(offset for _, _, offset, margin in found if margin)
+    anywhere = Counter(offset for _, _, offset, _ in found)
+    for p, k, offset, margin in found:
+        sure = anywhere[offset] >= max(4, 0.2 * len(pages))
+        if sure or (margin and (in_margin[offset] >= 2 or len(pages) == 1)):
             out[p].add(k)
 
 
