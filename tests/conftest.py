@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from bookrag_fast import Book, Library
 
 DATA = Path(__file__).parent / "data"

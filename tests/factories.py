@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 import numpy as np
+
 from bookrag_fast.document.model import BBox, Cell, Page, Region
 from bookrag_fast.index.book_index import BookIndex, BookMeta, Neighbours
 from bookrag_fast.index.lexicon import build_lexicon, tokenize

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from bookrag_fast.document.model import BBox, Region
 from bookrag_fast.errors import BookragError
 from bookrag_fast.library.types import AnswerEvent, Book, Progress, TreeNode

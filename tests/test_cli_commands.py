@@ -6,11 +6,12 @@ import json
 import shutil
 
 import pytest
+from typer.testing import CliRunner
+
 from bookrag_fast import errors as e
 from bookrag_fast.cli import checks
 from bookrag_fast.cli.main import app
 from server_helpers import make_pdf
-from typer.testing import CliRunner
 
 
 def run(*args, **options):
@@ -383,6 +384,7 @@ def test_doctor_finds_a_damaged_book_and_names_the_repair(copy):
 
 def test_doctor_finds_a_core_that_computes_wrongly(on, monkeypatch):
     import numpy as np
+
     from bookrag_fast import core
 
     monkeypatch.setattr(core, "skyline", lambda scores: np.array([2]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+
 from bookrag_fast.cli import output
 from bookrag_fast.cli.errors import describe
 from bookrag_fast.cli.progress import counts

@@ -14,9 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
 from bookrag_fast import errors as e
 from bookrag_fast.server import AsyncClient, Client
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 from server_helpers import bookrag, command, environment, make_pdf
 
 

@@ -6,12 +6,13 @@ import math
 import os
 
 import numpy as np
-import oracles
 import pytest
-from bookrag_fast import core
-from bookrag_fast.errors import InvalidArgumentError, TooLargeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import oracles
+from bookrag_fast import core
+from bookrag_fast.errors import InvalidArgumentError, TooLargeError
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # igraph's idle threads would only slow it down
 import igraph

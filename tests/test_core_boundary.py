@@ -13,14 +13,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import bookrag_fast
 import numpy as np
 import pytest
-from bookrag_fast import _core, core
-from bookrag_fast.errors import BookragError, InvalidArgumentError, TooLargeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+import bookrag_fast
+from bookrag_fast import _core, core
+from bookrag_fast.errors import BookragError, InvalidArgumentError, TooLargeError
 
 RELATIONS = ([0, 1, 2, 0], [1, 2, 3, 0], [1.0, 2.0, 0.5, 1.0])
 

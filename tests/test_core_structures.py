@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import oracles
 import pytest
-from bookrag_fast import core
-from bookrag_fast.errors import InvalidArgumentError, TooLargeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import oracles
+from bookrag_fast import core
+from bookrag_fast.errors import InvalidArgumentError, TooLargeError
 
 settings.register_profile("core", deadline=None, max_examples=150)
 examples = settings(settings.get_profile("core"))

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pypdfium2
 import pytest
+from reportlab.pdfgen.canvas import Canvas
+
 from bookrag_fast import errors
 from bookrag_fast.document import BlockKind, Document, PageStatus, read_document
 from bookrag_fast.document.chars import geometry_of, read_chars, read_chars_slowly
@@ -23,7 +25,6 @@ from pdf_factory import (
     text_lines,
     wrapped,
 )
-from reportlab.pdfgen.canvas import Canvas
 
 
 def _text(document: Document) -> str:
@@ -428,3 +429,53 @@ def test_progress_and_threads(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert results == [wanted] * 4
+
+
+# --- rules and drawings ------------------------------------------------------------------------
+
+
+def test_ruled_table_keeps_wrapped_cells_together(tmp_path: Path) -> None:
+    xs, ys = (72, 180, 320, 480), (150, 180, 220, 260)
+    texts = [["Name", "Meaning", "Value"], ["alpha", "first of the", "1"], ["beta", "second", "2"]]
+
+    def draw(c: Canvas) -> None:
+        paragraph(c, LOREM, top=90)
+        for y in ys:
+            c.line(xs[0], HEIGHT - y, xs[-1], HEIGHT - y)
+        for x in xs:
+            c.line(x, HEIGHT - ys[0], x, HEIGHT - ys[-1])
+        for r, row in enumerate(texts):
+            for k, text in enumerate(row):
+                text_lines(c, [text], x=xs[k] + 4, top=ys[r] + 14)
+        text_lines(c, ["Greek letters"], x=xs[1] + 4, top=ys[1] + 26)
+        paragraph(c, LOREM, top=300)
+
+    blocks = _one_page(tmp_path, draw).blocks
+    assert [b.kind for b in blocks] == [BlockKind.TEXT, BlockKind.TABLE, BlockKind.TEXT]
+    table = blocks[1]
+    assert table.text == (
+        "Name | Meaning | Value\nalpha | first of the Greek letters | 1\nbeta | second | 2"
+    )
+    assert tuple(table.regions[0].bbox) == pytest.approx((72, 150, 480, 260), abs=1.5)
+    assert [c.header for c in table.cells] == [True] * 3 + [False] * 6
+
+
+def test_drawn_figure_takes_its_labels(tmp_path: Path) -> None:
+    def draw(c: Canvas) -> None:
+        paragraph(c, LOREM * 3, top=90)
+        for k, label in enumerate(("Parse", "Index", "Answer")):
+            c.rect(90 + 120 * k, HEIGHT - 260, 90, 50)
+            text_lines(c, [label], x=110 + 120 * k, top=238)
+            if k:
+                c.line(60 + 120 * k, HEIGHT - 235, 90 + 120 * k, HEIGHT - 235)
+        text_lines(c, ["Figure 2. The three stages of the work"], x=150, top=285)
+        paragraph(c, LOREM * 3, top=330)
+
+    blocks = _one_page(tmp_path, draw).blocks
+    assert [b.kind for b in blocks] == [
+        BlockKind.TEXT,
+        BlockKind.IMAGE,
+        BlockKind.CAPTION,
+        BlockKind.TEXT,
+    ]
+    assert blocks[1].text.split("\n") == ["Parse", "Index", "Answer"]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bookrag_fast.document.captions import caption_kind, caption_label
 from bookrag_fast.document.columns import columns_of
 from bookrag_fast.document.joining import join_lines, join_two, runs_on
@@ -12,8 +15,6 @@ from bookrag_fast.document.lines import Line, clean, frame_to_page
 from bookrag_fast.document.numbering import Scheme, is_bullet, parse_numbering, roman_value
 from bookrag_fast.document.rows import is_contents_entry, split_entry
 from bookrag_fast.document.titles import is_title_like
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @pytest.mark.parametrize(
@@ -170,6 +171,7 @@ def test_two_columns_are_read_one_after_the_other() -> None:
 @given(st.integers(0, 3), st.tuples(*[st.floats(-1000, 1000, width=32)] * 4))
 def test_frames_keep_boxes(frame: int, corners: tuple[float, float, float, float]) -> None:
     import numpy as np
+
     from bookrag_fast.document.lines import page_to_frame
 
     xs, ys = sorted(corners[:2]), sorted(corners[2:])

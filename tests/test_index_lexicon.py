@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
-from bookrag_fast.index.book_index import count_tokens
-from bookrag_fast.index.lexicon import Lexicon, build_lexicon, tokenize
 from hypothesis import given
 from hypothesis import strategies as st
+
+from bookrag_fast.index.book_index import count_tokens
+from bookrag_fast.index.lexicon import Lexicon, build_lexicon, tokenize
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+
 from bookrag_fast.errors import CorruptIndexError, IndexStoreError, NewerIndexError
 from bookrag_fast.index import store
 from bookrag_fast.index.store import load_book, read_meta, remove_leftovers, save_book

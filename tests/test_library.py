@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
 from bookrag_fast import Book, Library
 from bookrag_fast.errors import (
     CorruptIndexError,

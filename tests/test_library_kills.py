@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from bookrag_fast import Library
 from conftest import HANDBOOK
 

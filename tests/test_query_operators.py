@@ -5,6 +5,9 @@ from __future__ import annotations
 import igraph
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bookrag_fast.config import RetrievalSettings
 from bookrag_fast.errors import BudgetError, QueryError
 from bookrag_fast.query import reasoners, selectors
@@ -14,8 +17,6 @@ from bookrag_fast.query.plan import Category, Operation
 from bookrag_fast.query.question import prepare
 from bookrag_fast.query.sentences import split_sentences
 from factories import HashEmbedder, small_index
-from hypothesis import given
-from hypothesis import strategies as st
 
 EMBEDDER = HashEmbedder()
 INDEX = small_index(EMBEDDER)

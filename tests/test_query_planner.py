@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from bookrag_fast.query.plan import Category, FilterType, Operation
-from bookrag_fast.query.planner import plan_question
 from hypothesis import given
 from hypothesis import strategies as st
+
+from bookrag_fast.query.plan import Category, FilterType, Operation
+from bookrag_fast.query.planner import plan_question
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bookrag_fast.errors import InvalidArgumentError
 from bookrag_fast.query.ranges import pages_of, parse_pages
 from factories import small_index
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import grpc.aio
 import pytest
+from google.protobuf import descriptor_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
 from bookrag_fast import errors as e
 from bookrag_fast.server import (
     AsyncClient,
@@ -26,9 +30,6 @@ from bookrag_fast.server import (
 from bookrag_fast.server import errors as wire_errors
 from bookrag_fast.server.generated.bookrag.v1 import bookrag_pb2 as pb
 from bookrag_fast.server.generated.bookrag.v1 import bookrag_pb2_grpc as rpc
-from google.protobuf import descriptor_pb2
-from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from server_helpers import ANSWER, BOOK, EVIDENCE, PLAN, TRACE, TREE, FakeLibrary, RunningServer
 
 SERVICE = "bookrag.v1.BookRAG"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from bookrag_fast.library import Library
 from bookrag_fast.server import Client
 from server_helpers import make_pdf, running

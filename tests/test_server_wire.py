@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from google.protobuf import descriptor_pb2
+
 from bookrag_fast.library.types import AnswerEvent, Progress, TreeNode
 from bookrag_fast.query.plan import OperatorTrace, SearchResult, Step, Trace
 from bookrag_fast.server import RemoteError, wire
 from bookrag_fast.server.generated.bookrag.v1 import bookrag_pb2 as pb
 from bookrag_fast.server.generated.bookrag.v1 import bookrag_pb2_grpc as rpc
-from google.protobuf import descriptor_pb2
 from server_helpers import ANSWER, BOOK, EVIDENCE, PLAN, TRACE, TREE
 
 PROTO = Path(__file__).parent.parent / "proto"

@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reportlab.pdfgen.canvas import Canvas
+
 from bookrag_fast.document import (
     BBox,
     Block,
@@ -18,10 +22,7 @@ from bookrag_fast.document import (
 )
 from bookrag_fast.index.model import Node, NodeKind, SectionTree
 from bookrag_fast.index.tree import build_tree
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pdf_factory import LOREM, heading, image, make_pdf, paragraph, text_lines
-from reportlab.pdfgen.canvas import Canvas
 
 
 def _sections(tree: SectionTree) -> list[tuple[int, str, int]]:

@@ -2,7 +2,7 @@
 
 Scripts that write no spaces (CJK, kana, hangul runs, Thai …) are cut into character bigrams, which
 find Japanese pages far better than dictionary words do; everything else is cut into words. The BM25
-weights are computed by `bm25s` when a book is indexed; a question only adds up rows of them.
+weights are computed once, when a book is indexed; a question only adds up rows of them.
 """
 
 from __future__ import annotations
@@ -120,24 +120,34 @@ class Lexicon:
 
 
 def build_lexicon(texts: Sequence[str]) -> Lexicon:
-    """Index texts, one a node, in node order; an empty text has no postings."""
-    tokens = [tokenize(t) for t in texts]
-    if not any(tokens):
-        nothing = np.zeros(0, dtype=np.int32)
-        return Lexicon({}, np.zeros(1, np.int64), nothing, np.zeros(0, np.float32), len(texts))
-    import bm25s  # only needed while indexing
+    """Index texts, one a node, in node order; an empty text has no postings.
 
-    # Numbered in order of appearance: left to itself bm25s numbers them in hash order, and the
-    # saved index would differ from run to run.
-    terms: dict[str, int] = {}
-    ids = [[terms.setdefault(t, len(terms)) for t in words] for words in tokens]
-    ranker = bm25s.BM25(method="lucene", k1=Lexicon.K1, b=Lexicon.B)
-    ranker.index((ids, terms), create_empty_token=False, show_progress=False)
-    scores = ranker.scores
+    Source: Robertson and Zaragoza 2009, in the variant that Lucene uses, where a term's weight
+    is idf * tf / (tf + k1 * (1 - b + b * length / mean length)).
+    """
+    vocabulary: dict[str, int] = {}  # numbered in order of appearance: the same in every run
+    lengths = np.zeros(len(texts), dtype=np.int64)
+    terms: list[int] = []
+    for node, text in enumerate(texts):
+        tokens = tokenize(text)
+        lengths[node] = len(tokens)
+        terms += [vocabulary.setdefault(t, len(vocabulary)) for t in tokens]
+    # One key for each (term, node): sorting them puts postings in order and counts them.
+    nodes = np.repeat(np.arange(len(texts), dtype=np.int64), lengths)
+    keys = np.asarray(terms, dtype=np.int64) * max(1, len(texts)) + nodes
+    pairs, frequency = np.unique(keys, return_counts=True)
+    term, node_of = np.divmod(pairs, max(1, len(texts)))
+    counts = np.bincount(term, minlength=len(vocabulary)).astype(np.int64)
+    idf = np.log1p((len(texts) - counts + 0.5) / (counts + 0.5))
+    share = lengths / max(float(lengths.mean()) if len(texts) else 0.0, 1e-9)
+    norm = Lexicon.K1 * (1 - Lexicon.B + Lexicon.B * share)
+    weights = idf[term] * frequency / (frequency + norm[node_of])
+    indptr = np.zeros(len(vocabulary) + 1, dtype=np.int64)
+    np.cumsum(counts, out=indptr[1:])
     return Lexicon(
-        vocabulary=terms,
-        indptr=np.asarray(scores["indptr"], dtype=np.int64),
-        nodes=np.asarray(scores["indices"], dtype=np.int32),
-        weights=np.asarray(scores["data"], dtype=np.float32),
+        vocabulary=vocabulary,
+        indptr=indptr,
+        nodes=node_of.astype(np.int32),
+        weights=weights.astype(np.float32),
         num_nodes=len(texts),
     )
