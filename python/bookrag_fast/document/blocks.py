@@ -90,15 +90,31 @@ def drafts_of(columns: list[list[Line]], page: int, page_height: float, body: Bo
     for number, lines in enumerate(columns):
         rows = rows_of(lines)
         column = _measure(rows)
-        spans = table_spans(rows)
+        spans = [(*span, True) for span in table_spans(rows)]
+        spans += [(k, k + 1, False) for k, row in enumerate(rows) if row.cells[0].pieces]
         at = 0
-        for first, last in [*spans, (len(rows), len(rows))]:
+        for first, last, aligned in [*sorted(spans), (len(rows), len(rows), False)]:
             plain = [line for row in rows[at:first] for line in _pieces(row)]
             out.extend(_paragraphs(plain, column, page, number, page_height, body))
-            if last > first:
+            if aligned:
                 out.append(_table(rows[first:last], page, number, column))
+            elif last > first:
+                out.append(_ruled_table(rows[first].cells[0], page, number, column))
             at = last
     return out
+
+
+def _ruled_table(line: Line, page: int, column: int, measured: _Column) -> Draft:
+    return Draft(
+        kind=BlockKind.TABLE,
+        text=line.text,
+        page=page,
+        box=BBox(line.x0, line.y0, line.x1, line.y1),
+        style=_style(line.pieces[0], list(line.pieces), measured, None),
+        line_count=1 + max(c.row for c in line.cells),
+        column=column,
+        cells=line.cells,
+    )
 
 
 def _pieces(row: Row) -> list[Line]:

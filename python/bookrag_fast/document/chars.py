@@ -216,7 +216,7 @@ def read_objects(page: Any, geometry: PageGeometry) -> PageObjects:
     np.clip(shown[:, 1::2], 0, geometry.height, out=shown[:, 1::2])
     wide, high = shown[:, 2] - shown[:, 0], shown[:, 3] - shown[:, 1]
     is_path = kinds == raw.FPDF_PAGEOBJ_PATH
-    thin = is_path & (np.minimum(wide, high) < 2.0) & (np.maximum(wide, high) > 12.0)
+    thin = is_path & (np.minimum(wide, high) < 3.5) & (np.maximum(wide, high) > 12.0)
     return PageObjects(
         images=_boxes(shown[(kinds == raw.FPDF_PAGEOBJ_IMAGE) & (wide > 4) & (high > 4)]),
         rules=_boxes(shown[thin]),

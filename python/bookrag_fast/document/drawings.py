@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from bookrag_fast.document.blocks import Draft
 from bookrag_fast.document.captions import caption_kind
@@ -31,34 +32,45 @@ def drawn_regions(shapes: list[BBox], width: float, height: float) -> list[BBox]
         grid[
             int(box.y0 / CELL) : int(box.y1 / CELL) + 2, int(box.x0 / CELL) : int(box.x1 / CELL) + 2
         ] = True
-    filled = set(np.flatnonzero(grid).tolist())
-    out: list[BBox] = []
-    while filled:
-        seed = filled.pop()
-        stack = [seed]
-        top = bottom = seed // columns
-        left = right = seed % columns
-        while stack:
-            cell = stack.pop()
-            row, column = divmod(cell, columns)
-            top, bottom = min(top, row), max(bottom, row)
-            left, right = min(left, column), max(right, column)
-            for step in (
-                -1,
-                1,
-                -columns,
-                columns,
-                -columns - 1,
-                -columns + 1,
-                columns - 1,
-                columns + 1,
-            ):
-                near = cell + step
-                if near in filled:
-                    filled.remove(near)
-                    stack.append(near)
-        out.append(BBox(left * CELL, top * CELL, right * CELL, bottom * CELL))
+    out = [
+        BBox(left * CELL, top * CELL, right * CELL, bottom * CELL)
+        for left, top, right, bottom in _components(grid)
+    ]
     return [b for b in out if b.width > 2 * CELL or b.height > 2 * CELL]
+
+
+def _components(grid: npt.NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
+    """(left, top, right, bottom) of the connected areas, by union of the runs of each row."""
+    padded = np.zeros((grid.shape[0], grid.shape[1] + 2), np.int8)
+    padded[:, 1:-1] = grid
+    steps = np.diff(padded, axis=1)
+    rows, starts = np.nonzero(steps == 1)
+    _, ends = np.nonzero(steps == -1)
+    runs = list(zip(rows.tolist(), starts.tolist(), (ends - 1).tolist(), strict=True))
+    parent = list(range(len(runs)))
+
+    def find(k: int) -> int:
+        while parent[k] != k:
+            parent[k] = parent[parent[k]]
+            k = parent[k]
+        return k
+
+    above = 0
+    for k, (row, start, end) in enumerate(runs):
+        while runs[above][0] < row - 1 or (
+            runs[above][0] == row - 1 and runs[above][2] < start - 1
+        ):
+            above += 1
+        other = above
+        while runs[other][0] == row - 1 and runs[other][1] <= end + 1:
+            parent[find(other)] = find(k)
+            other += 1
+    boxes: dict[int, tuple[int, int, int, int]] = {}
+    for k, (row, start, end) in enumerate(runs):
+        root = find(k)
+        left, top, right, bottom = boxes.get(root, (start, row, end, row))
+        boxes[root] = (min(left, start), min(top, row), max(right, end), max(bottom, row))
+    return list(boxes.values())
 
 
 def add_drawn_figures(drafts: list[Draft], regions: list[BBox], page: int) -> list[Draft]:

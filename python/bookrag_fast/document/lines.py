@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bookrag_fast.document.chars import PageChars
-from bookrag_fast.document.model import BBox
+from bookrag_fast.document.model import BBox, Cell
 
 __all__ = ["Line", "frame_to_page", "is_cjk", "lines_of", "page_to_frame"]
 
@@ -53,7 +53,8 @@ class Line:
     color: int
     frame: int
     part_bold: bool = False  # starts bold, ends otherwise: a run-in heading
-    pieces: tuple[Line, ...] = ()  # cells of a row that was put together
+    pieces: tuple[Line, ...] = ()  # of a ruled table that this line stands for
+    cells: tuple[Cell, ...] = ()
 
     @property
     def width(self) -> float:

@@ -17,6 +17,7 @@ from bookrag_fast.document.images import add_images, picture_boxes
 from bookrag_fast.document.lines import Line, lines_of
 from bookrag_fast.document.model import BBox, Block, Document, Page, PageStatus
 from bookrag_fast.document.pdfium import PageGeometry, Pdf, check_file, open_pdf
+from bookrag_fast.document.ruled import Grid, ruled_grids, take_tables
 from bookrag_fast.document.running import page_numbers, running_lines
 from bookrag_fast.document.titles import document_title
 from bookrag_fast.errors import NoTextLayerError, TooLargeError, UnreadablePagesError
@@ -37,6 +38,7 @@ class _RawPages:
     lines: list[list[Line]] = field(default_factory=list)
     pictures: list[list[BBox]] = field(default_factory=list)
     drawings: list[list[BBox]] = field(default_factory=list)
+    grids: list[list[Grid]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -119,6 +121,7 @@ def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:
         lines: list[Line] = []
         pictures: list[BBox] = []
         drawings: list[BBox] = []
+        grids: list[Grid] = []
         note, status = "", PageStatus.OK
         try:
             with pdf.page(index) as handle:
@@ -129,9 +132,9 @@ def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:
                 objects = read_objects(handle, geometry)
             lines = lines_of(chars, geometry.width, geometry.height)
             pictures = picture_boxes(objects.images, geometry.width, geometry.height)
-            drawings = drawn_regions(
-                objects.drawings + objects.rules, geometry.width, geometry.height
-            )
+            drawn = objects.drawings + objects.rules
+            drawings = drawn_regions(drawn, geometry.width, geometry.height)
+            grids = ruled_grids(objects.rules, objects.drawings, drawings)
         except (OSError, ValueError, TooLargeError) as error:
             status, note = PageStatus.FAILED, str(error)
             found.warnings.append(f"{pdf.name}, page {number}: not read: {error}")
@@ -143,6 +146,7 @@ def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:
         found.lines.append(lines)
         found.pictures.append(pictures)
         found.drawings.append(drawings)
+        found.grids.append(grids)
         if progress is not None:
             progress(number, pdf.page_count)
     textless = [p.number for p in found.pages if p.status is PageStatus.NO_TEXT]
@@ -187,9 +191,12 @@ def _body_face(lines: Sequence[list[Line]]) -> Body:
 
 
 def _drafts(pages: Sequence[Page], found: _RawPages, body: Body) -> Iterator[Draft]:
-    for page, lines, pictures, drawings in zip(
-        pages, found.lines, found.pictures, found.drawings, strict=True
+    for page, lines, pictures, drawings, grids in zip(
+        pages, found.lines, found.pictures, found.drawings, found.grids, strict=True
     ):
+        if grids:
+            outside, tables = take_tables(lines, grids)
+            lines[:] = outside + tables
         columns: list[list[Line]] = []
         for frame in dict.fromkeys(line.frame for line in lines):
             columns.extend(columns_of([line for line in lines if line.frame == frame]))

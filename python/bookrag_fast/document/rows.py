@@ -75,7 +75,8 @@ def rows_of(lines: list[Line]) -> list[Row]:
     """Rows from top to bottom. Labels and leaders are joined with the text that they belong to."""
     rows: list[Row] = []
     for line in sorted(lines, key=lambda x: (x.base, x.x0)):
-        if rows and _same_row(rows[-1], line):
+        whole = bool(line.pieces) or bool(rows and rows[-1].cells[0].pieces)
+        if rows and not whole and _same_row(rows[-1], line):
             rows[-1].cells.append(line)
         else:
             rows.append(Row([line]))

@@ -40,6 +40,8 @@ def _span_end(rows: Sequence[Row], first: int) -> int:
     left, right = rows[first].x0, rows[first].x1
     for k in range(first + 1, len(rows)):
         row, before = rows[k], rows[k - 1]
+        if row.cells[0].pieces:
+            break
         limit = 3.2 if len(row.cells) > 1 else 2.0
         if row.base - before.base > limit * max(row.size, before.size):
             break

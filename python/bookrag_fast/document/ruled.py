@@ -1,0 +1,166 @@
+"""Tables with rules: grids of lines on a page, and the lines of text in their cells."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from statistics import median
+
+from bookrag_fast.document.joining import join_lines
+from bookrag_fast.document.lines import Line
+from bookrag_fast.document.model import BBox, Cell
+
+__all__ = ["Grid", "ruled_grids", "take_tables"]
+
+TOLERANCE = 3.0  # points between two rules that are one edge
+MIN_SHARE = 0.25  # of the grid's side that the rules of an edge cover together
+MAX_CELLS = 3000
+MIN_FILLED = 0.4  # of the cells; the grid of a chart is empty
+MAX_CELL_TEXT = 120  # characters on average; more is a page laid out in boxes
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Edges of columns and rows in points, ascending."""
+
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+
+    def cell_at(self, x: float, y: float) -> tuple[int, int] | None:
+        """(row, column), None outside."""
+        if not (self.xs[0] - 1 <= x <= self.xs[-1] + 1 and self.ys[0] - 1 <= y <= self.ys[-1] + 1):
+            return None
+        row = min(max(bisect_right(self.ys, y) - 1, 0), len(self.ys) - 2)
+        column = min(max(bisect_right(self.xs, x) - 1, 0), len(self.xs) - 2)
+        return row, column
+
+
+def ruled_grids(rules: list[BBox], shapes: list[BBox], regions: list[BBox]) -> list[Grid]:
+    """Grids among the drawn regions of a page: at least two rows and two columns."""
+    if len(rules) + 4 * len(shapes) < 5 or len(rules) + len(shapes) > 8000:
+        return []
+    across = [(b.y0 + b.y1, b.x0, b.x1) for b in rules if b.width > b.height]
+    down = [(b.x0 + b.x1, b.y0, b.y1) for b in rules if b.height >= b.width]
+    for b in shapes:
+        if b.width > 8 and b.height > 6:
+            across += [(2 * b.y0, b.x0, b.x1), (2 * b.y1, b.x0, b.x1)]
+            down += [(2 * b.x0, b.y0, b.y1), (2 * b.x1, b.y0, b.y1)]
+    out = []
+    for region in regions:
+        if region.width < 60 or region.height < 20:
+            continue
+        left, top = region.x0 - 7, region.y0 - 7
+        right, bottom = region.x1 + 7, region.y1 + 7
+        ys = _edges(
+            [
+                (y / 2, b - a)
+                for y, a, b in across
+                if top < y / 2 < bottom and a > left and b < right
+            ],
+            MIN_SHARE * region.width,
+        )
+        xs = _edges(
+            [(x / 2, b - a) for x, a, b in down if left < x / 2 < right and a > top and b < bottom],
+            MIN_SHARE * region.height,
+        )
+        if len(ys) < 3 or len(xs) < 1:
+            continue
+        # Tables are often open at the sides.
+        ends = [(a, b) for y, a, b in across if top < y / 2 < bottom and a > left and b < right]
+        first, last = min(a for a, _ in ends), max(b for _, b in ends)
+        if xs[0] - first > 12:
+            xs.insert(0, first)
+        if last - xs[-1] > 12:
+            xs.append(last)
+        if len(xs) >= 3 and (len(xs) - 1) * (len(ys) - 1) <= MAX_CELLS:
+            out.append(Grid(tuple(xs), tuple(ys)))
+    return out
+
+
+def _edges(found: list[tuple[float, float]], least: float) -> list[float]:
+    """Places where rules of together at least that length stand."""
+    out: list[float] = []
+    total, start, last = 0.0, 0.0, -1e9
+    for place, length in [*sorted(found), (1e9, 0.0)]:
+        if place - last > TOLERANCE:
+            if total >= least:
+                out.append((start + last) / 2)
+            total, start = 0.0, place
+        total, last = total + length, place
+    return out
+
+
+def take_tables(lines: list[Line], grids: list[Grid]) -> tuple[list[Line], list[Line]]:
+    """(lines outside tables, one stand-in line a table).
+
+    A stand-in has the table's box and text, and its lines as ``pieces``; ``cells_of_grid`` makes
+    the cells of it.
+    """
+    rest = lines
+    tables: list[Line] = []
+    for grid in grids:
+        inside: list[tuple[int, int, Line]] = []
+        outside: list[Line] = []
+        for line in rest:
+            cell = grid.cell_at(line.middle_x, line.middle) if line.frame == 0 else None
+            if cell is None:
+                outside.append(line)
+            else:
+                inside.append((*cell, line))
+        cells = cells_of_grid(grid, inside)
+        if not _is_table(grid, cells) or _holds_headings([line for _, _, line in inside]):
+            continue
+        rest = outside
+        size = inside[0][2].size
+        tables.append(
+            Line(
+                text=_text_of(cells), x0=grid.xs[0], y0=grid.ys[0], x1=grid.xs[-1], y1=grid.ys[-1],
+                base=grid.ys[0] + size, size=size, bold=False, italic=False, mono=False,
+                family=inside[0][2].family, color=0, frame=0,
+                pieces=tuple(line for _, _, line in inside), cells=cells,
+            )
+        )  # fmt: skip
+    return rest, tables
+
+
+def cells_of_grid(grid: Grid, inside: list[tuple[int, int, Line]]) -> tuple[Cell, ...]:
+    by_cell: dict[tuple[int, int], list[Line]] = {}
+    for row, column, line in inside:
+        first = grid.cell_at(line.x0 + 2, line.middle)
+        start = first[1] if first is not None else column
+        by_cell.setdefault((row, start), []).append(line)
+    rows = sorted({row for row, _ in by_cell})
+    names = {row: k for k, row in enumerate(rows)}
+    out = []
+    for (row, column), of_cell in sorted(by_cell.items()):
+        of_cell.sort(key=lambda x: (round(x.base / max(x.size, 1.0)), x.x0))
+        last = grid.cell_at(max(x.x1 for x in of_cell) - 2, of_cell[0].middle)
+        span = max(1, (last[1] if last is not None else column) - column + 1)
+        box = BBox(
+            grid.xs[column], grid.ys[row], grid.xs[column + span], grid.ys[row + 1]
+        )  # fmt: skip
+        text = join_lines(x.text for x in of_cell)
+        out.append(Cell(names[row], column, text, 1, span, names[row] == 0, box))
+    return tuple(out)
+
+
+def _holds_headings(lines: list[Line]) -> bool:
+    """Larger type among the rest: a page laid out in boxes, not a table."""
+    usual = median(line.size for line in lines)
+    return any(line.size > 1.22 * usual and len(line.text) > 3 for line in lines)
+
+
+def _is_table(grid: Grid, cells: tuple[Cell, ...]) -> bool:
+    if len({c.row for c in cells}) < 2 or len({c.column for c in cells}) < 2:
+        return False
+    covered = sum(c.column_span for c in cells)
+    size = len({c.row for c in cells}) * (len(grid.xs) - 1)
+    mean = sum(len(c.text) for c in cells) / len(cells)
+    return covered >= MIN_FILLED * size and mean <= MAX_CELL_TEXT
+
+
+def _text_of(cells: tuple[Cell, ...]) -> str:
+    rows: dict[int, list[str]] = {}
+    for cell in cells:
+        rows.setdefault(cell.row, []).append(cell.text)
+    return "\n".join(" | ".join(texts) for _, texts in sorted(rows.items()))
