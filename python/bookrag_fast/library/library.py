@@ -7,11 +7,7 @@ on a loop of the library's own, so they also work inside a running event loop.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import shutil
-import threading
-import uuid
-from collections import OrderedDict
+import re
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -20,23 +16,17 @@ from typing import Any, TypeVar
 from bookrag_fast.config import Settings, load_settings
 from bookrag_fast.document import read_document
 from bookrag_fast.errors import (
-    BookragError,
-    CorruptIndexError,
-    DocumentError,
-    EmptyDocumentError,
     IndexStoreError,
-    LibraryError,
     ModelMismatchError,
-    TooLargeError,
     UnknownBookError,
 )
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.build import build_index
-from bookrag_fast.index.store import load_book, remove_leftovers, save_book
 from bookrag_fast.library import views
-from bookrag_fast.library.catalogue import Catalogue
+from bookrag_fast.library.files import checked_sha256, sha256_of
 from bookrag_fast.library.progress import ProgressReporter
 from bookrag_fast.library.runner import LoopRunner
+from bookrag_fast.library.shelf import Shelf
 from bookrag_fast.library.types import AnswerEvent, Book, Problem, ProgressCallback, TreeNode
 from bookrag_fast.models import create_embedder
 from bookrag_fast.models.protocols import Embedder
@@ -58,23 +48,11 @@ class Library:
     """
 
     def __init__(self, folder: Path, embedder: Embedder, settings: Settings) -> None:
-        self._folder = folder
         self._embedder = embedder
         self._settings = settings
-        self._books_folder = folder / "books"
-        try:
-            self._books_folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise LibraryError(
-                f"cannot use {folder} as a library: {error.strerror}",
-                "choose another folder with --library",
-            ) from error
-        self._catalogue = Catalogue(folder / "catalogue.sqlite")
-        remove_leftovers(self._books_folder)
+        self._shelf = Shelf(folder, keep_open=settings.open_books)
         self._executor = Executor(embedder, settings.retrieval)
         self._runner = LoopRunner()
-        self._opened: OrderedDict[str, BookIndex] = OrderedDict()  # by folder name
-        self._guard = threading.Lock()
 
     @classmethod
     def open(
@@ -101,9 +79,7 @@ class Library:
     def close(self) -> None:
         """Release files and threads. The library cannot be used afterwards."""
         self._runner.close()
-        self._catalogue.close()
-        with self._guard:
-            self._opened.clear()
+        self._shelf.close()
 
     def __enter__(self) -> Library:
         return self
@@ -118,7 +94,7 @@ class Library:
 
     @property
     def folder(self) -> Path:
-        return self._folder
+        return self._shelf.folder
 
     @property
     def embedder(self) -> Embedder:
@@ -182,7 +158,7 @@ class Library:
 
     def books(self) -> list[Book]:
         """Every book on the shelf, oldest first."""
-        return self._catalogue.books()
+        return self._shelf.catalogue.books()
 
     def book(self, ref: str | Path) -> Book:
         """A book by id, unambiguous beginning of one (4 characters or more), title, file name, or
@@ -191,7 +167,7 @@ class Library:
         Raises:
             UnknownBookError: there is none, or more than one.
         """
-        found = self._catalogue.find(str(ref))
+        found = self._shelf.catalogue.find(str(ref))
         if len(found) == 1:
             return found[0]
         if len(found) > 1:
@@ -202,7 +178,7 @@ class Library:
         book = self.find_file(ref)
         if book is None:
             raise UnknownBookError(
-                f"no book {str(ref)!r} is on the shelf {self._folder}",
+                f"no book {str(ref)!r} is on the shelf {self.folder}",
                 "`bookrag list` shows the books, `bookrag index FILE` adds one",
             )
         return book
@@ -213,7 +189,7 @@ class Library:
         try:
             if not Path(path).is_file():
                 return None
-            known = self._catalogue.by_sha256(_sha256(Path(path)))
+            known = self._shelf.catalogue.by_sha256(sha256_of(Path(path)))
         except (OSError, ValueError):  # ValueError: a NUL in the path
             return None
         return None if known is None else known[0]
@@ -364,47 +340,13 @@ class Library:
 
     def check(self) -> list[Problem]:
         """What is wrong with the shelf, each with what mends it; empty when all is well."""
-        problems: list[Problem] = []
-        verdict = self._catalogue.check()
-        if verdict != "ok":
-            problems.append(
-                Problem("error", str(self._folder / "catalogue.sqlite"), verdict,
-                        "move the file away and index the books again")
-            )  # fmt: skip
-        folders = self._catalogue.folders()
-        names = {b.id: b for b in self.books()}
-        for book_id, folder in folders.items():
-            try:
-                index = load_book(self._books_folder / folder)
-            except BookragError as error:
-                title = names[book_id].title if book_id in names else book_id
-                problems.append(
-                    Problem("error", title, error.message,
-                            error.hint or f"bookrag rm {book_id}, then index the file again")
-                )  # fmt: skip
-                continue
-            if index.meta.embedder.fingerprint != self._embedder.info.fingerprint:
-                problems.append(
-                    Problem(
-                        "warning",
-                        index.meta.title,
-                        f"indexed with {index.meta.embedder.name}, not with "
-                        f"{self._embedder.info.name}, which is configured",
-                        f"index {index.meta.name} again, or set embedder to the former",
-                    )
-                )
-        known = set(folders.values())
-        return problems + [
-            Problem("warning", str(entry), "belongs to no book (a leftover)", f"rm -r {entry}")
-            for entry in sorted(self._books_folder.iterdir())
-            if entry.name not in known and not entry.name.startswith(".")
-        ]
+        return self._shelf.check(self._embedder.info)
 
     # --- the work itself, on worker threads ---------------------------------------------------
 
     def _add(self, path: Path, password: str | None, reporter: ProgressReporter) -> Book:
-        sha256 = self._fingerprint_file(path)
-        known = self._catalogue.by_sha256(sha256)
+        sha256 = checked_sha256(path, max_mb=self._settings.max_file_mb)
+        known = self._shelf.catalogue.by_sha256(sha256)
         info = self._embedder.info
         if known is not None and known[1] == info.fingerprint and self._intact(known[0].id):
             return known[0]
@@ -418,60 +360,21 @@ class Library:
             on_stage=reporter.stage,
         )
         reporter.stage("save", 0, None, "files")
-        folder = f"{book_id}-{uuid.uuid4().hex[:8]}"
-        save_book(index, self._books_folder / folder)
-        book = _book_of(index)
-        try:
-            reporter.check()  # the last chance to be cancelled
-            replaced = self._catalogue.put(book, folder, info.fingerprint)
-        except BaseException:
-            shutil.rmtree(self._books_folder / folder, ignore_errors=True)
-            raise
-        if replaced is not None:
-            self._drop_folder(replaced)
+        book = self._shelf.put(index, last_word=reporter.check)
         reporter.stage("done", len(index.entities), len(index.entities), "entities")
         return book
 
-    def _fingerprint_file(self, path: Path) -> str:
-        try:
-            size = path.stat().st_size
-            if path.is_dir():
-                raise DocumentError(f"{path} is a folder", "name the files in it")
-            limit = self._settings.max_file_mb << 20
-            if size > limit:
-                raise TooLargeError(
-                    f"{path} has {size} bytes, more than {self._settings.max_file_mb} MiB",
-                    "raise max_file_mb in the configuration to read it all the same",
-                )
-            if size == 0:
-                raise EmptyDocumentError(f"{path} is empty", "copy the file again")
-            return _sha256(path)
-        except (OSError, ValueError) as error:
-            if isinstance(error, BookragError):
-                raise
-            why = error.strerror if isinstance(error, OSError) else str(error)
-            raise DocumentError(f"cannot read {path}: {why}", "check the path") from error
-
     def _intact(self, book_id: str) -> bool:
         try:
-            self._load(book_id)
+            self._shelf.load(book_id)
         except IndexStoreError:
             return False  # damaged: index it anew
         return True
 
     def _remove(self, ref: str) -> Book:
         book = self.book(ref)
-        folder = self._catalogue.delete(book.id)
-        if folder is None:
-            raise UnknownBookError(f"book {book.id} was removed by someone else")
-        self._drop_folder(folder)
+        self._shelf.remove(book)
         return book
-
-    def _drop_folder(self, folder: str) -> None:
-        with self._guard:
-            self._opened.pop(folder, None)
-        # Mapped files stay readable for whoever has them open.
-        shutil.rmtree(self._books_folder / folder, ignore_errors=True)
 
     def _chosen(self, books: Sequence[str] | None) -> list[BookIndex]:
         if isinstance(books, str):
@@ -479,10 +382,10 @@ class Library:
         ids = [b.id for b in self.books()] if books is None else [self.book(b).id for b in books]
         if not ids:
             raise UnknownBookError(
-                f"the shelf {self._folder} has no book" if books is None else "no book was named",
+                f"the shelf {self.folder} has no book" if books is None else "no book was named",
                 "add one with `bookrag index FILE`",
             )
-        indexes = [self._load(book_id) for book_id in dict.fromkeys(ids)]
+        indexes = [self._shelf.load(book_id) for book_id in dict.fromkeys(ids)]
         for index in indexes:
             self._check_model(index)
         return indexes
@@ -498,63 +401,9 @@ class Library:
         )
 
     def _index_of(self, ref: str) -> BookIndex:
-        return self._load(self.book(ref).id)
-
-    def _load(self, book_id: str) -> BookIndex:
-        """The opened index, from the cache of the most recently used ones."""
-        for _ in range(3):
-            folder = self._catalogue.folders().get(book_id)
-            if folder is None:
-                raise UnknownBookError(
-                    f"book {book_id} was removed meanwhile", "`bookrag list` shows the books"
-                )
-            with self._guard:
-                if folder in self._opened:
-                    self._opened.move_to_end(folder)
-                    return self._opened[folder]
-            try:
-                index = load_book(self._books_folder / folder)
-            except CorruptIndexError:
-                if self._catalogue.folders().get(book_id) != folder:
-                    continue  # replaced or removed while it was being read
-                raise
-            with self._guard:
-                index = self._opened.setdefault(folder, index)
-                self._opened.move_to_end(folder)
-                while len(self._opened) > self._settings.open_books:
-                    self._opened.popitem(last=False)
-            return index
-        raise LibraryError(f"book {book_id} keeps changing while it is opened", "try again")
-
-
-def _book_of(index: BookIndex) -> Book:
-    meta = index.meta
-    return Book(
-        id=meta.book_id,
-        title=meta.title,
-        name=meta.name,
-        pages=len(index.pages),
-        nodes=len(index.nodes),
-        entities=len(index.entities),
-        relations=len(index.relations),
-        sha256=meta.sha256,
-        embedder=meta.embedder.name,
-        created=meta.created,
-        toc_source=meta.toc_source,
-        warnings=meta.warnings,
-    )
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as data:
-        while chunk := data.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return self._shelf.load(self.book(ref).id)
 
 
 def _pieces(text: str) -> list[str]:
     """An answer's text in sentences, whose concatenation is the text."""
-    import re
-
     return re.findall(r".+?(?:[.!?。！？]\s+|\n|$)", text, flags=re.S)
