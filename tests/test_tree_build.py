@@ -342,3 +342,43 @@ def test_any_document_gives_a_whole_tree(
     outline = tuple(OutlineEntry(title, level, page) for title, level, page in marks)
     document = _document(blocks, pages=5, outline=outline)
     _check(document, build_tree(document))
+
+
+def test_two_parts_with_contents_and_page_numbers_of_their_own(tmp_path: Path) -> None:
+    crops = ["Oats", "Barley", "Wheat", "Rye", "Maize"]
+    tools = ["Plough", "Harrow", "Scythe", "Flail", "Sieve"]
+
+    def cover(name: str):  # type: ignore[no-untyped-def]
+        return lambda c: heading(c, f"Handbook of {name}", top=300, size=26)
+
+    def contents(names: list[str]):  # type: ignore[no-untyped-def]
+        def draw(c: Canvas) -> None:
+            heading(c, "Contents", top=80)
+            entries = [f"{k} {n}{' . ' * 30}{k + 2}" for k, n in enumerate(names, 1)]
+            text_lines(c, entries, top=120, leading=16)
+
+        return draw
+
+    def chapter(k: int, name: str):  # type: ignore[no-untyped-def]
+        def draw(c: Canvas) -> None:
+            top = heading(c, f"{k} {name}", top=90)
+            paragraph(c, LOREM * 4, top=top)
+            text_lines(c, [str(k + 2)], x=290, top=815, size=8)
+
+        return draw
+
+    pages = []
+    for part, names in (("Crops", crops), ("Tools", tools)):
+        pages += [cover(part), contents(names)]
+        pages += [chapter(k, name) for k, name in enumerate(names, 1)]
+    document = read_document(make_pdf(tmp_path / "parts.pdf", pages, title="A Farm"))
+    tree = build_tree(document)
+    _check(document, tree)
+    sections = _sections(tree)
+    found = {title.split()[-1]: page for _, title, page in sections}
+    assert [found[n] for n in crops] == [3, 4, 5, 6, 7]
+    assert [found[n] for n in tools] == [10, 11, 12, 13, 14]
+    assert found["Tools"] == 8
+    levels = {title.split()[-1]: level for level, title, _ in sections}
+    assert levels["Tools"] < levels["Plough"]
+    assert document.pages[9].label == "3"

@@ -51,6 +51,8 @@ class PrintedContents:
     pages: set[int] = field(default_factory=set)
     entries: list[ContentsEntry] = field(default_factory=list)
     levels: dict[int, int] = field(default_factory=dict)
+    groups: int = 0
+    front: int = 0  # last page of the first list: what stands before is front matter
 
     @property
     def found(self) -> float:
@@ -59,32 +61,51 @@ class PrintedContents:
 
 
 def read_contents(document: Document) -> PrintedContents:
+    """All contents pages of a document, also those of its parts further back.
+
+    A group of contents pages lists what stands between it and the next group, so that parts whose
+    page numbers start again at 1 do not get into each other's way.
+    """
     out = PrintedContents()
     rows_by_page: dict[int, list[tuple[float, str]]] = defaultdict(list)
     limit = max(3, min(40, int(MAX_SHARE * len(document.pages))))
+    named = {block.page for block in document.blocks if _names_contents(block)}
     for block in document.blocks:
-        if block.page > limit:
-            break
-        rows_by_page[block.page].extend(_rows(block))
-    found: list[tuple[float, tuple[str, str, str]]] = []
-    before, other_list = False, False
+        if block.page <= limit or block.page in named or block.page - 1 in named:
+            rows_by_page[block.page].extend(_rows(block))
+    groups: list[tuple[int, list[tuple[float, tuple[str, str, str]]]]] = []
+    last, other_list = -9, False
     for page in sorted(rows_by_page):
-        rows = rows_by_page[page]
-        entries = _entries_of_page(rows, before)
-        before = bool(entries)
+        entries = _entries_of_page(rows_by_page[page], last == page - 1)
         if not entries:
             continue
+        if page > last + 2:
+            if groups and page not in named:
+                continue  # a table of numbers; only the first list may go without a title
+            groups.append((page, []))
+            other_list = False
+        last = page
         out.pages.add(page)
+        if len(groups) == 1:
+            out.front = page
         # A list of figures or tables may start on the page on which the contents end.
         for x, match, heading in entries:
             if heading:
                 other_list = heading not in _TITLE
             if match is not None and not other_list:
-                found.append((x, match))
-    out.entries = _levelled(found)
-    if out.entries:
-        _tie(document, out)
+                groups[-1][1].append((x, match))
+    until = [*(page for page, _ in groups[1:]), len(document.pages) + 1][: len(groups)]
+    for (first, found), end in zip(groups, until, strict=True):
+        entries_of_group = _levelled(found)
+        out.entries += entries_of_group
+        # The first list may name what stands before it: a preface, the contents themselves.
+        _tie(document, out, entries_of_group, 1 if first == groups[0][0] else first, end)
+    out.groups = len(groups)
     return out
+
+
+def _names_contents(block: Block) -> bool:
+    return len(block.text) < 30 and plain_key(block.text) in _TITLE
 
 
 def _rows(block: Block) -> Iterator[tuple[float, str]]:
@@ -209,19 +230,27 @@ def _indent_ranks(xs: Sequence[float]) -> list[int]:
     return [max(k for k, edge in enumerate(edges) if x >= edge - 0.01) for x in xs]
 
 
-def _tie(document: Document, contents: PrintedContents) -> None:
-    """Finds for each entry the block that prints its heading."""
+def _tie(
+    document: Document,
+    contents: PrintedContents,
+    entries: Sequence[ContentsEntry],
+    first: int,
+    end: int,
+) -> None:
+    """Finds for each entry the block that prints its heading, on the pages [first, end)."""
     by_key: dict[str, list[int]] = defaultdict(list)
     for k, block in enumerate(document.blocks):
+        if not first <= block.page < end:
+            continue
         if block.page in contents.pages or block.kind in (BlockKind.TABLE, BlockKind.IMAGE):
             continue
         if len(block.text) <= 260 and block.line_count <= 5:
             key = match_key(block.text)
             if key:
                 by_key[key].append(k)
-    offset = {roman: _offset(document, contents, by_key, roman) for roman in (False, True)}
+    offset = {roman: _offset(document, entries, by_key, roman) for roman in (False, True)}
     reached = -1
-    for entry in contents.entries:
+    for entry in entries:
         page = None
         if offset[entry.roman] is not None:
             page = entry.value + (offset[entry.roman] or 0)
@@ -246,12 +275,15 @@ def _tie(document: Document, contents: PrintedContents) -> None:
 
 
 def _offset(
-    document: Document, contents: PrintedContents, by_key: dict[str, list[int]], roman: bool
+    document: Document,
+    entries: Sequence[ContentsEntry],
+    by_key: dict[str, list[int]],
+    roman: bool,
 ) -> int | None:
     """Physical minus printed page number, by vote of the titles found; None when they disagree."""
     votes: Counter[int] = Counter()
     total = 0
-    for entry in contents.entries:
+    for entry in entries:
         if entry.roman is not roman:
             continue
         places = {document.blocks[k].page for k in by_key.get(match_key(entry.title), ())}

@@ -115,16 +115,21 @@ def set_levels(kept: list[Candidate]) -> None:
         key: Counter(levels).most_common(1)[0][0] for key, levels in by_style.items()
     }
     ranked = sorted({c.style for c in kept}, key=lambda s: s.prominence, reverse=True)
-    current, last_prominence = 0, None
+    known = [k for k, key in enumerate(ranked) if key in style_level]
+    above = len({key.prominence for key in ranked[: known[0]]}) if known else 0
+    # Styles above the first one whose level is known lead up to it; jumps are closed later.
+    current = style_level[ranked[known[0]]] - above - 1 if known else 0
+    last_prominence: tuple[float, ...] | None = None
     for key in ranked:
         if key in style_level:
             current = style_level[key]
-        elif last_prominence != key.prominence:
-            current += 1
-            style_level[key] = current
         else:
-            style_level[key] = max(current, 1)
+            current += last_prominence != key.prominence
+            style_level[key] = current
         last_prominence = key.prominence
     for c in kept:
         if not c.level:
             c.level = style_level[c.style]
+    lowest = min(c.level for c in kept)
+    for c in kept:
+        c.level += 1 - lowest

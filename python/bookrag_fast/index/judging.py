@@ -91,8 +91,12 @@ def _by_contents(candidates: Sequence[Candidate], contents: PrintedContents) -> 
     for c in candidates:
         members[c.style].append(c)
     flat = len({entry.level for entry in contents.entries}) == 1
+    top = max((c.style.prominence for c in candidates if c.listed_level), default=(0.0,))
     keep: set[int] = set()
-    for of_style in members.values():
+    for style, of_style in members.items():
+        # Each part of a book with its own contents has a title that none of them lists.
+        if contents.groups > 1 and style.prominence > top and style.size > 1.1 * top[0]:
+            keep |= {c.at for c in of_style}
         listed = sum(bool(c.listed_level) for c in of_style)
         on_its_own = 0 < listed <= LISTED_STYLE * len(of_style) or (flat and listed == 0)
         if on_its_own and _style_holds(of_style):
@@ -135,8 +139,7 @@ def _front_end(candidates: Sequence[Candidate], contents: PrintedContents) -> in
     """The block up to which there is only a cover, a title, authors: no sections of the book."""
     end = 0
     if contents.pages:
-        last = max(contents.pages)
-        end = next((c.at for c in candidates if c.block.page > last), 0)
+        end = next((c.at for c in candidates if c.block.page > contents.front), 0)
     first_page = [c for c in candidates if c.block.page == 1]
     for c in first_page:
         if match_key(c.block.text) in _BEGINNINGS:
