@@ -5,6 +5,7 @@
 
 #include <exception>
 
+#include "bookrag/dispatch.hpp"
 #include "bookrag/error.hpp"
 #include "bookrag/types.hpp"
 
@@ -57,6 +58,13 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
     m.attr("MAX_ENTITIES") = bookrag::kMaxEntities;
     m.attr("MAX_NODES") = bookrag::kMaxNodes;
     m.attr("MAX_RELATIONS") = bookrag::kMaxRelations;
+    (void)bookrag::isa();  // an unknown BOOKRAG_ISA fails the import, not some later call
+    m.def(
+        "isa", [] { return bookrag::isa_name(bookrag::isa()); },
+        R"(Instruction set of the kernels in use: "avx512", "avx2", "sse42", or "baseline" off x86-64.
+
+The best that the CPU has, unless the environment variable BOOKRAG_ISA names a lower one before the
+import. Results are the same bit for bit.)");
     py::register_local_exception_translator(translate);
     bookrag::python::bind_structures(m);
     bookrag::python::bind_algorithms(m);

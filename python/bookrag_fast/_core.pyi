@@ -29,6 +29,8 @@ NEW: Final[int]
 MERGE: Final[int]
 AMBIGUOUS: Final[int]
 
+def isa() -> str: ...
+
 @type_check_only
 class _Pybind11Type(type): ...
 

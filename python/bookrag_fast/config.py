@@ -118,7 +118,7 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
 
 
 # Names that start like ours but are not settings.
-_RESERVED = {"BOOKRAG_CONFIG", "BOOKRAG_LIBRARY", "BOOKRAG_TEST_DATA"}
+_RESERVED = {"BOOKRAG_CONFIG", "BOOKRAG_ISA", "BOOKRAG_LIBRARY", "BOOKRAG_TEST_DATA"}
 
 
 def _merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:

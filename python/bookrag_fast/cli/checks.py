@@ -123,7 +123,8 @@ def _core() -> Iterator[Finding]:
         yield Finding("core", ERROR, detail, _REINSTALL)
         return
     version = getattr(core, "__version__", "")
-    yield Finding("core", OK, f"compiled core {version} computes a known PageRank and skyline")
+    detail = f"compiled core {version} ({core.isa()}) computes a known PageRank and skyline"
+    yield Finding("core", OK, detail)
 
 
 def _configuration(embedder: str | None) -> Iterator[Finding]:
