@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from reportlab.pdfgen import canvas
 
 from bookrag_fast import Book, Library
 from bookrag_fast.errors import (
@@ -229,6 +230,25 @@ def test_a_cancelled_add_leaves_nothing(tmp_path: Path) -> None:
         asyncio.run(run(lib))  # it waits for its worker threads
         assert lib.books() == []
         assert list((lib.folder / "books").iterdir()) == []
+
+
+def test_all_books_are_asked_unless_some_are_named(own: Library, tmp_path: Path) -> None:
+    path = tmp_path / "birds.pdf"
+    page = canvas.Canvas(str(path))
+    page.setFont("Helvetica", 11)
+    page.drawString(72, 700, "The kestrel hovers over open ground before it strikes a vole.")
+    page.save()
+    birds = own.add(path)
+    handbook = own.books()[0]
+    assert [b.name for b in own.books()] == ["handbook.pdf", "birds.pdf"]
+    assert own.search("What does the kestrel hover over?")[0].book == birds.id
+    assert own.search("What is the gradient drop?")[0].book == handbook.id
+    assert {e.book for e in own.search("kestrel", books=[handbook.id])} == {handbook.id}
+    answer = own.ask("Where does the kestrel hover?")
+    assert "open ground" in answer.text
+    assert answer.citations[0].book == birds.id
+    own.remove("birds.pdf")
+    assert {e.book for e in own.search("kestrel")} == {handbook.id}
 
 
 # --- removing and replacing -------------------------------------------------------------------
