@@ -382,3 +382,32 @@ def test_two_parts_with_contents_and_page_numbers_of_their_own(tmp_path: Path) -
     levels = {title.split()[-1]: level for level, title, _ in sections}
     assert levels["Tools"] < levels["Plough"]
     assert document.pages[9].label == "3"
+
+
+def test_numbered_form_has_items_of_one_depth_on_one_level(tmp_path: Path) -> None:
+    numbers = ["7", "7.1", "7.1.1", "7.1.2", "7.2", "7.2.1", "7.3", "8", "8.1", "8.2"]
+
+    def draw(c: Canvas) -> None:
+        top = 60.0
+        for number in numbers:
+            top = text_lines(c, [f"{number} State of the item"], top=top, font="Helvetica-Bold") + 4
+            top = paragraph(c, "To be filled in by the person who applies for it.", top=top) + 6
+
+    tree = build_tree(read_document(make_pdf(tmp_path / "form.pdf", [draw])))
+    levels = {title.split(" ")[0]: level for level, title, _ in _sections(tree)}
+    assert levels == {n: n.count(".") + 2 for n in numbers}
+
+
+def test_pages_of_near_identical_lines(tmp_path: Path) -> None:
+    def page(k: int):  # type: ignore[no-untyped-def]
+        def draw(c: Canvas) -> None:
+            lines = [f"Ord. No. {100 * k + j}, passed, amended §{j}.{k}." for j in range(50)]
+            text_lines(c, lines, top=60, leading=14)
+
+        return draw
+
+    document = read_document(make_pdf(tmp_path / "ord.pdf", [page(k) for k in range(1, 21)]))
+    tree = build_tree(document)
+    _check(document, tree)
+    text = "\n".join(n.text + n.title for n in tree.nodes)
+    assert all(f"Ord. No. {100 * k + j}," in text for k in range(1, 21) for j in range(50))

@@ -56,12 +56,14 @@ def running_lines(
         large = half_points > 2.3 * body_size and len(text) > 4
         on = sorted({p for p, _ in places})
         # A table that goes on from page to page repeats its header, but close to its rows.
-        if 2 * len(apart.intersection(places)) < len(places) and len(on) < 0.5 * len(pages):
+        stands_apart = 2 * len(apart.intersection(places)) >= len(places)
+        if not stands_apart and len(on) < 0.5 * len(pages):
             continue
         for stretch in _dense_stretches(on, len(pages), text):
             inside = set(stretch)
             if not _digits_run(
-                [(p, lines[p][k].text) for p, k in places if p in inside], may_count=not large
+                [(p, lines[p][k].text) for p, k in places if p in inside],
+                may_count=stands_apart and not large,
             ):
                 continue
             for p, k in places:
@@ -160,7 +162,7 @@ def _digits_run(texts: list[tuple[int, str]], *, may_count: bool) -> bool:
     """
     if len({text for _, text in texts}) <= max(1, 0.3 * len(texts)):
         return True
-    if not may_count:
+    if not may_count and any(c.isalpha() for c in texts[0][1]):
         return False
     groups = [[int(d[:9]) for d in _DIGITS.findall(text)] for _, text in texts]
     width = Counter(len(g) for g in groups).most_common(1)[0][0]
