@@ -1,5 +1,5 @@
 # Sourced by the scripts beside it: a virtual environment in .venv with the package built into it.
-#   setup [EXTRA]     installs ".[EXTRA]" unless this very source is installed already
+#   setup [EXTRA]     installs the package, with what an extra needs, unless it is there already
 
 setup() {
     local extra=${1:-}
@@ -15,14 +15,21 @@ setup() {
         }
         .venv/bin/python -m pip install --quiet --upgrade pip
     fi
-    # What the build reads, by content: an unchanged tree is not built twice.
+    # The wheel is built once for what the build reads; the extras are installed on top of it.
     local state
     state=$(find cpp python proto pyproject.toml CMakeLists.txt -type f \
-        ! -name '*.pyc' ! -name '*.so' -print0 | sort -z | xargs -0 cat | sha256sum)
-    if [ "$(cat ".venv/installed-$extra" 2>/dev/null)" != "$state" ]; then
-        echo "building bookrag_fast${extra:+ with the $extra extra} (a minute or two) …" >&2
-        .venv/bin/python -m pip install --quiet ".${extra:+[$extra]}"
-        rm -f .venv/installed-*
-        echo "$state" > ".venv/installed-$extra"
+        ! -name '*.pyc' ! -name '*.so' -print0 | sort -z | xargs -0 cat | sha256sum | cut -c1-16)
+    if [ ! -d ".venv/wheel-$state" ]; then
+        echo "building bookrag_fast (a minute or two) …" >&2
+        rm -rf .venv/wheel-* .venv/wheel
+        .venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir .venv/wheel .
+        mv .venv/wheel ".venv/wheel-$state"
+        .venv/bin/python -m pip install --quiet --force-reinstall --no-deps ".venv/wheel-$state"/*.whl
+        .venv/bin/python -m pip install --quiet ".venv/wheel-$state"/*.whl
+    fi
+    if [ -n "$extra" ] && [ ! -e ".venv/wheel-$state/has-$extra" ]; then
+        echo "installing what the extra '$extra' needs …" >&2
+        .venv/bin/python -m pip install --quiet "$(echo ".venv/wheel-$state"/*.whl)[$extra]"
+        touch ".venv/wheel-$state/has-$extra"
     fi
 }
