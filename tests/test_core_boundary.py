@@ -406,7 +406,7 @@ def test_threads_share_structures(graph: core.KnowledgeGraph) -> None:
 
 def test_the_gil_is_released_while_computing() -> None:
     rng = np.random.default_rng(2)
-    points = rng.dirichlet(np.ones(4), 12_000).astype(np.float32)  # nearly all on the front
+    points = rng.dirichlet(np.ones(4), 120_000).astype(np.float32)  # nearly all on the front
     span: list[float] = []
 
     def compute() -> None:
