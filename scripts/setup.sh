@@ -23,9 +23,9 @@ setup() {
         echo "building bookrag_fast (a minute or two) …" >&2
         rm -rf .venv/wheel-* .venv/wheel
         .venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir .venv/wheel .
-        mv .venv/wheel ".venv/wheel-$state"
-        .venv/bin/python -m pip install --quiet --force-reinstall --no-deps ".venv/wheel-$state"/*.whl
-        .venv/bin/python -m pip install --quiet ".venv/wheel-$state"/*.whl
+        .venv/bin/python -m pip install --quiet --force-reinstall --no-deps .venv/wheel/*.whl
+        .venv/bin/python -m pip install --quiet .venv/wheel/*.whl
+        mv .venv/wheel ".venv/wheel-$state" # last: an interrupted set-up begins again
     fi
     if [ -n "$extra" ] && [ ! -e ".venv/wheel-$state/has-$extra" ]; then
         echo "installing what the extra '$extra' needs …" >&2
