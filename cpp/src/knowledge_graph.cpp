@@ -1,12 +1,15 @@
 #include "bookrag/knowledge_graph.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <mutex>
 #include <numeric>
 #include <string>
 
 #include "check.hpp"
 #include "csr.hpp"
+#include "ppr_layout.hpp"
 
 namespace bookrag {
 
@@ -27,8 +30,29 @@ void check_weights(std::span<const float> weights) {
 
 }  // namespace
 
+// A mutex and a flag rather than std::call_once, which throws in a program that links no threads.
+struct KnowledgeGraph::Lazy {
+    std::mutex building;
+    std::atomic<bool> ready{false};
+    detail::PprLayout layout;
+};
+
+KnowledgeGraph::KnowledgeGraph() : lazy_(std::make_shared<Lazy>()) {}
+
+const detail::PprLayout& KnowledgeGraph::walk_layout() const {
+    if (!lazy_->ready.load(std::memory_order_acquire)) {
+        const std::lock_guard lock(lazy_->building);
+        if (!lazy_->ready.load(std::memory_order_relaxed)) {
+            lazy_->layout.build(std::span<const std::int64_t>(offsets_), targets_, weights_, true);
+            lazy_->ready.store(true, std::memory_order_release);
+        }
+    }
+    return lazy_->layout;
+}
+
 KnowledgeGraph::KnowledgeGraph(std::int64_t num_entities, std::span<const EntityId> sources,
-                               std::span<const EntityId> targets, std::span<const float> weights) {
+                               std::span<const EntityId> targets, std::span<const float> weights)
+    : KnowledgeGraph() {
     detail::check_count(num_entities, kMaxEntities, "num_entities");
     detail::check_count(static_cast<std::int64_t>(sources.size()), kMaxRelations,
                         "number of relations");

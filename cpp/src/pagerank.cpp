@@ -1,122 +1,187 @@
 #include "bookrag/pagerank.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "check.hpp"
+#include "ppr_state.hpp"
 
 namespace bookrag {
 
 namespace {
 
-constexpr double kMaxPasses = 1e5;
-
 std::size_t idx(std::int64_t i) noexcept {
     return static_cast<std::size_t>(i);
 }
 
-// Passes after which the error must be within tol / 2 whatever the graph: the first iterate is at
-// most `damping` away in L1, and every pass shrinks that by damping.
-std::int64_t max_passes(const PageRankOptions& options) {
-    if (!(options.damping >= 0.0 && options.damping < 1.0)) {
-        detail::invalid("damping is " + detail::text(options.damping) +
-                        ", but must be at least 0 and below 1");
-    }
-    if (!(options.tol >= 1e-12 && options.tol <= 1.0)) {
-        detail::invalid("tol is " + detail::text(options.tol) +
-                        ", but must lie between 1e-12 and 1");
-    }
-    if (options.damping == 0.0) return 1;
-    const double passes = std::ceil(std::log(options.tol / 2.0) / std::log(options.damping));
-    if (!(passes <= kMaxPasses)) {
-        detail::invalid("damping " + detail::text(options.damping) +
-                        " is so near 1 that tol needs more than 100000 passes; "
-                        "lower damping or raise tol");
-    }
-    return std::max<std::int64_t>(1, static_cast<std::int64_t>(passes));
+// Memory that a thread keeps for its next call: 12 bytes an entity of the largest graph it saw.
+struct Scratch {
+    detail::PprSolver solver;
+    detail::PprRestart restart;
+    detail::RestartBuilder builder;
+};
+
+Scratch& scratch() {
+    thread_local Scratch mine;
+    return mine;
 }
 
-// The restart distribution: one value an entity, summing to 1. float64 holds sums of float32 values
-// of any magnitude without overflow.
-std::vector<double> restart_distribution(std::int32_t num_entities, std::span<const EntityId> seeds,
-                                         std::span<const float> weights) {
-    if (seeds.empty()) detail::invalid("seeds is empty, but the walk must start somewhere");
-    if (!weights.empty())
-        detail::check_same_length(seeds.size(), "seeds", weights.size(), "weights");
-    detail::check_ids(seeds, num_entities, "seeds", "entities");
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-        if (!std::isfinite(weights[i]) || weights[i] < 0.0F) {
-            detail::invalid(detail::at("weights", i) + " is " + detail::text(double{weights[i]}) +
-                            ", but a seed's weight must be finite and >= 0");
-        }
-    }
-    std::vector<double> restart(idx(num_entities), 0.0);
-    double sum = 0.0;
+void take_seeds(detail::RestartBuilder& builder, detail::PprRestart& restart,
+                std::span<const EntityId> seeds, std::span<const float> weights) {
+    builder.clear();
     for (std::size_t i = 0; i < seeds.size(); ++i) {
-        const double w = weights.empty() ? 1.0 : double{weights[i]};
-        restart[idx(seeds[i])] += w;
-        sum += w;
+        builder.add(seeds[i], weights.empty() ? 1.0 : double{weights[i]});
     }
-    if (!(sum > 0.0)) detail::invalid("weights are all 0, but one seed must weigh more");
-    for (double& r : restart) r /= sum;
-    return restart;
+    (void)builder.finish(restart);
 }
 
-// Solves  y = restart + damping * P^T y  on the entities that have relations, P the row-stochastic
-// walk matrix; y is left at restart elsewhere. All terms are >= 0.
-std::vector<double> solve(const KnowledgeGraph& graph, const std::vector<double>& restart,
-                          double damping, double bound, std::int64_t passes) {
-    const CsrView rows = graph.adjacency();
-    const auto weights = graph.weights();
-    const auto strength = graph.weighted_degrees();
-    const std::size_t n = restart.size();
-
-    std::vector<double> y(restart);
-    std::vector<double> outflow(n);  // y_u / strength_u: what a unit of weight carries away from u
-    for (std::int64_t pass = 0; pass < passes; ++pass) {
-        for (std::size_t u = 0; u < n; ++u) {
-            outflow[u] = strength[u] > 0.0 ? y[u] / strength[u] : 0.0;
-        }
-        double residual = 0.0;
-        for (std::size_t v = 0; v < n; ++v) {
-            double inflow = 0.0;
-            for (auto s = idx(rows.offsets[v]); s < idx(rows.offsets[v + 1]); ++s) {
-                inflow += double{weights[s]} * outflow[idx(rows.targets[s])];
-            }
-            const double next = restart[v] + damping * inflow;
-            residual += std::abs(next - y[v]);
-            y[v] = next;  // outflow holds the old values: this is Jacobi, not Gauss-Seidel
-        }
-        // The new iterate's own residual is at most damping * residual, its error at most that
-        // over 1 - damping.
-        if (damping * residual <= bound * (1.0 - damping)) break;
-    }
-    return y;
+template <typename T>
+std::vector<T> whole(const KnowledgeGraph& graph, std::span<const EntityId> seeds,
+                     std::span<const float> weights, const PageRankOptions& options) {
+    const std::int64_t passes = detail::max_passes(options);
+    detail::check_seeds(graph.num_entities(), seeds, weights);
+    const auto& layout = graph.walk_layout();
+    Scratch& s = scratch();
+    take_seeds(s.builder, s.restart, seeds, weights);
+    s.solver.begin(layout, s.restart, options.damping, passes);
+    (void)s.solver.reach(options.tol, sizeof(T) == sizeof(double));
+    std::vector<T> out(idx(graph.num_entities()));
+    detail::write_scores(layout, s.solver, s.restart, std::span<T>(out));
+    return out;
 }
 
-std::vector<double> stationary(const KnowledgeGraph& graph, const std::vector<double>& restart,
-                               const PageRankOptions& options) {
-    const std::int64_t passes = max_passes(options);
-    const auto strength = graph.weighted_degrees();
+// An induced graph with a walk on it.
+struct Part {
+    PprWorkspace workspace;
+    std::vector<EntityId> entities;  // sorted copy, where the caller's are not
+    std::vector<EntityId> seeds;
+    std::vector<float> weights;
 
-    // Entities without relations send everything back to the seeds. Their share of the restart mass
-    // is known beforehand, so the chain with restarts is y scaled, and no pass has to handle them.
-    double isolated = 0.0;
-    for (std::size_t v = 0; v < restart.size(); ++v) {
-        if (!(strength[v] > 0.0)) isolated += restart[v];
+    // Loads the graph of `asked` and the seeds in it; returns the entities, ascending, distinct.
+    std::span<const EntityId> load(const KnowledgeGraph& graph, std::span<const EntityId> asked,
+                                   std::span<const EntityId> all_seeds,
+                                   std::span<const float> all_weights) {
+        detail::check_seeds(graph.num_entities(), all_seeds, all_weights);
+        detail::check_ids(asked, graph.num_entities(), "entities", "entities");
+        std::span<const EntityId> within = asked;
+        const auto ascends = [](EntityId a, EntityId b) { return a >= b; };
+        if (std::adjacent_find(asked.begin(), asked.end(), ascends) != asked.end()) {
+            entities.assign(asked.begin(), asked.end());
+            std::sort(entities.begin(), entities.end());
+            entities.erase(std::unique(entities.begin(), entities.end()), entities.end());
+            within = entities;
+        }
+        seeds.clear();
+        weights.clear();
+        bool some = false;
+        for (std::size_t i = 0; i < all_seeds.size(); ++i) {
+            const auto found = std::lower_bound(within.begin(), within.end(), all_seeds[i]);
+            if (found == within.end() || *found != all_seeds[i]) continue;
+            seeds.push_back(static_cast<EntityId>(found - within.begin()));
+            weights.push_back(all_weights.empty() ? 1.0F : all_weights[i]);
+            some = some || weights.back() > 0.0F;
+        }
+        if (!some) {
+            detail::invalid("no seed with a weight > 0 lies in entities, so the walk cannot start");
+        }
+        workspace.load_induced(graph, within);
+        return within;
     }
-    const double scale =
-        (1.0 - options.damping) / (1.0 - options.damping * std::min(isolated, 1.0));
-    std::vector<double> x =
-        solve(graph, restart, options.damping, options.tol / 2.0 / scale, passes);
+};
 
-    // Exact y gives a sum of 1 after scaling; dividing by the sum instead of multiplying by the
-    // scale makes it so for the iterate too, and at most doubles its error (hence tol / 2).
-    double sum = 0.0;
-    for (const double value : x) sum += value;
-    for (double& value : x) value /= sum;
-    return x;
+Part& part() {
+    thread_local Part mine;
+    return mine;
+}
+
+template <typename T>
+EntityScores<T> induced(const KnowledgeGraph& graph, std::span<const EntityId> entities,
+                        std::span<const EntityId> seeds, std::span<const float> weights,
+                        const PageRankOptions& options) {
+    Part& p = part();
+    (void)detail::max_passes(options);
+    const auto within = p.load(graph, entities, seeds, weights);
+    EntityScores<T> out;
+    out.entities.assign(within.begin(), within.end());
+    out.scores.resize(within.size());
+    p.workspace.solve(p.seeds, p.weights, options, std::span<T>(out.scores));
+    return out;
+}
+
+template <typename T>
+std::vector<T> spread(const KnowledgeGraph& graph, const EntityScores<T>& found) {
+    std::vector<T> out(idx(graph.num_entities()));
+    for (std::size_t i = 0; i < found.entities.size(); ++i) {
+        out[idx(found.entities[i])] = found.scores[i];
+    }
+    return out;
+}
+
+// The k best of `values`, best first, then by id; zeros never count. id(i) names value i.
+template <typename Value, typename Id>
+EntityScores<float> best(std::size_t count, std::int64_t k, const Value& value, const Id& id) {
+    struct Scored {
+        float score;
+        EntityId entity;
+    };
+    const auto better = [](const Scored& a, const Scored& b) {
+        return a.score != b.score ? a.score > b.score : a.entity < b.entity;
+    };
+    std::vector<Scored> heap;  // worst on top
+    const auto room = std::min(idx(k), count);
+    heap.reserve(room);
+    float bar = 0.0F;
+    for (std::size_t i = 0; i < count; ++i) {
+        const float score = value(i);
+        if (!(score > 0.0F) || score < bar) continue;
+        const Scored candidate{score, id(i)};
+        if (heap.size() == room) {
+            if (!better(candidate, heap.front())) continue;
+            std::pop_heap(heap.begin(), heap.end(), better);
+            heap.pop_back();
+        }
+        heap.push_back(candidate);
+        std::push_heap(heap.begin(), heap.end(), better);
+        if (heap.size() == room) bar = heap.front().score;
+    }
+    std::sort_heap(heap.begin(), heap.end(), better);
+    EntityScores<float> out;
+    for (const Scored& s : heap) {
+        out.entities.push_back(s.entity);
+        out.scores.push_back(s.score);
+    }
+    return out;
+}
+
+EntityScores<float> best_of(const detail::PprLayout& layout, const detail::PprSolver& solver,
+                            const detail::PprRestart& restart, std::int64_t k) {
+    const auto rows = layout.row_at();
+    const double scale = solver.scale();
+    const auto scan = [&](const auto* values) {
+        // Rows without relations come after the others; only seeds among them score.
+        const auto positions = idx(layout.positions());
+        return best(
+            positions + restart.rows.size(), k,
+            [&](std::size_t i) {
+                if (i < positions)
+                    return static_cast<float>(static_cast<double>(values[i]) * scale);
+                const std::int32_t row = restart.rows[i - positions];
+                return layout.isolated(row)
+                           ? static_cast<float>(restart.masses[i - positions] * scale)
+                           : 0.0F;
+            },
+            [&](std::size_t i) { return i < positions ? rows[i] : restart.rows[i - positions]; });
+    };
+    return solver.single() ? scan(solver.values().data()) : scan(solver.values64().data());
+}
+
+// Whether an error of at most `error` in L1 leaves the order as it is: two scores cannot come
+// nearer to each other by more than that together.
+bool settled(const EntityScores<float>& top, double error) {
+    for (std::size_t i = 1; i < top.scores.size(); ++i) {
+        if (double{top.scores[i - 1]} - double{top.scores[i]} <= error) return false;
+    }
+    return true;
 }
 
 }  // namespace
@@ -125,11 +190,30 @@ std::vector<float> personalized_pagerank(const KnowledgeGraph& graph,
                                          std::span<const EntityId> seeds,
                                          std::span<const float> weights,
                                          const PageRankOptions& options) {
-    const auto restart = restart_distribution(graph.num_entities(), seeds, weights);
-    const auto x = stationary(graph, restart, options);
-    std::vector<float> out(x.size());
-    std::transform(x.begin(), x.end(), out.begin(), [](double v) { return static_cast<float>(v); });
-    return out;
+    return whole<float>(graph, seeds, weights, options);
+}
+
+std::vector<double> personalized_pagerank64(const KnowledgeGraph& graph,
+                                            std::span<const EntityId> seeds,
+                                            std::span<const float> weights,
+                                            const PageRankOptions& options) {
+    return whole<double>(graph, seeds, weights, options);
+}
+
+EntityScores<float> personalized_pagerank_induced(const KnowledgeGraph& graph,
+                                                  std::span<const EntityId> entities,
+                                                  std::span<const EntityId> seeds,
+                                                  std::span<const float> weights,
+                                                  const PageRankOptions& options) {
+    return induced<float>(graph, entities, seeds, weights, options);
+}
+
+EntityScores<double> personalized_pagerank_induced64(const KnowledgeGraph& graph,
+                                                     std::span<const EntityId> entities,
+                                                     std::span<const EntityId> seeds,
+                                                     std::span<const float> weights,
+                                                     const PageRankOptions& options) {
+    return induced<double>(graph, entities, seeds, weights, options);
 }
 
 std::vector<float> personalized_pagerank_within(const KnowledgeGraph& graph,
@@ -137,24 +221,52 @@ std::vector<float> personalized_pagerank_within(const KnowledgeGraph& graph,
                                                 std::span<const EntityId> seeds,
                                                 std::span<const float> weights,
                                                 const PageRankOptions& options) {
-    const auto whole = restart_distribution(graph.num_entities(), seeds, weights);
-    const InducedGraph part = graph.induced(entities);
-    std::vector<double> restart(part.entities.size());
-    double sum = 0.0;
-    for (std::size_t i = 0; i < restart.size(); ++i) {
-        restart[i] = whole[idx(part.entities[i])];
-        sum += restart[i];
+    return spread(graph, induced<float>(graph, entities, seeds, weights, options));
+}
+
+std::vector<double> personalized_pagerank_within64(const KnowledgeGraph& graph,
+                                                   std::span<const EntityId> entities,
+                                                   std::span<const EntityId> seeds,
+                                                   std::span<const float> weights,
+                                                   const PageRankOptions& options) {
+    return spread(graph, induced<double>(graph, entities, seeds, weights, options));
+}
+
+EntityScores<float> personalized_pagerank_top(const KnowledgeGraph& graph, std::int64_t k,
+                                              std::span<const EntityId> seeds,
+                                              std::span<const float> weights,
+                                              const PageRankOptions& options,
+                                              const std::span<const EntityId>* within) {
+    if (k < 1) detail::invalid("k is " + std::to_string(k) + ", but must be at least 1");
+    const std::int64_t passes = detail::max_passes(options);
+    if (within != nullptr) {
+        const auto found = induced<float>(graph, *within, seeds, weights, options);
+        return best(
+            found.scores.size(), k, [&](std::size_t i) { return found.scores[i]; },
+            [&](std::size_t i) { return found.entities[i]; });
     }
-    if (!(sum > 0.0)) {
-        detail::invalid("no seed with a weight > 0 lies in entities, so the walk cannot start");
+    detail::check_seeds(graph.num_entities(), seeds, weights);
+    const auto& layout = graph.walk_layout();
+    Scratch& s = scratch();
+    take_seeds(s.builder, s.restart, seeds, weights);
+    s.solver.begin(layout, s.restart, options.damping, passes);
+    // One look on the way: gaps among the best are rarely wider than 1e-3, and a second look would
+    // cost as much as the sweeps it may save.
+    constexpr double kLook = 1e-4;
+    // The k + 1 best: the last one only shows that the k-th is above it.
+    const std::int64_t one_more = std::min<std::int64_t>(k, graph.num_entities()) + 1;
+    for (const double tol : {std::max(kLook, options.tol), options.tol}) {
+        (void)s.solver.reach(tol);
+        auto top = best_of(layout, s.solver, s.restart, one_more);
+        if (tol == options.tol || settled(top, s.solver.error() + 1e-7)) {
+            if (std::ssize(top.entities) > k) {
+                top.entities.pop_back();
+                top.scores.pop_back();
+            }
+            return top;
+        }
     }
-    for (double& r : restart) r /= sum;
-    const auto x = stationary(part.graph, restart, options);
-    std::vector<float> out(idx(graph.num_entities()), 0.0F);
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        out[idx(part.entities[i])] = static_cast<float>(x[i]);
-    }
-    return out;
+    return {};
 }
 
 }  // namespace bookrag

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,9 @@
 namespace bookrag {
 
 struct InducedGraph;
+namespace detail {
+class PprLayout;
+}
 
 // Immutable after construction; all reads are safe from any number of threads. Returned spans live
 // as long as the graph.
@@ -58,8 +62,12 @@ class KnowledgeGraph {
     // O(num_entities + slots of the entities). Throws out_of_range naming the position.
     [[nodiscard]] InducedGraph induced(std::span<const EntityId> entities) const;
 
+    // For PageRank: the walk matrix, laid out on first use, once, whatever the number of threads.
+    [[nodiscard]] const detail::PprLayout& walk_layout() const;
+
   private:
-    KnowledgeGraph() = default;
+    struct Lazy;
+    KnowledgeGraph();
     void sum_rows();
 
     std::int64_t num_relations_ = 0;
@@ -68,6 +76,7 @@ class KnowledgeGraph {
     std::vector<float> weights_;
     std::vector<RelationId> relations_;
     std::vector<double> strength_;
+    std::shared_ptr<Lazy> lazy_;  // of copies too: they are equal and never change
 };
 
 struct InducedGraph {
