@@ -265,7 +265,7 @@ SCORE = st.one_of(
 
 @examples
 @given(
-    st.integers(0, 6).flatmap(
+    st.integers(0, 20).flatmap(  # 4 to 16 columns take the sorting network
         lambda k: st.lists(st.lists(SCORE, min_size=k, max_size=k), min_size=1)
     ),
     st.sampled_from([0.1, 0.5, 0.6, 1.0]),
@@ -282,6 +282,25 @@ def test_gradient_drop_agrees_with_its_twin(
     assert got.order.shape == np.shape(rows)
     assert (got.case.dtype, got.size.dtype) == (np.uint8, np.int32)
     assert len(got) == len(rows)
+
+
+@pytest.mark.parametrize("k", range(1, 21))
+def test_gradient_drop_of_many_rows(k: int) -> None:
+    """Blocks of 16 rows, the rest after them, and ties that the order must break by column."""
+    rng = np.random.default_rng(k)
+    scores = rng.choice([-math.inf, -1.0, -0.0, 0.0, 0.5, 0.7, 1.0], (37, k)).astype(np.float32)
+    scores[::2] = rng.random((19, k), np.float32)
+    got = core.gradient_drop(scores)
+    expected = [oracles.gradient_drop_row(row) for row in scores]
+    assert got.case.tolist() == [case for case, _, _ in expected]
+    assert got.size.tolist() == [size for _, size, _ in expected]
+    assert got.order.tolist() == [order for _, _, order in expected]
+    for bad in (math.nan, math.inf):
+        for row in (0, 20, 36):
+            broken = scores.copy()
+            broken[row, k // 2] = bad
+            with pytest.raises(InvalidArgumentError, match=rf"scores\[{row}, {k // 2}\] is"):
+                core.gradient_drop(broken)
 
 
 NONE = -math.inf

@@ -112,21 +112,21 @@ void bind_resolution(py::module_& m) {
             "case",
             [](const py::object& self) {
                 const auto& r = py::cast<const ShapedGradientDrop&>(self);
-                return view(std::span<const std::uint8_t>(r.result.cases), self);
+                return view(std::span<const std::uint8_t>(r.view().cases), self);
             },
             "uint8[n]: NEW, MERGE or AMBIGUOUS; read-only view.")
         .def_property_readonly(
             "size",
             [](const py::object& self) {
                 const auto& r = py::cast<const ShapedGradientDrop&>(self);
-                return view(std::span<const std::int32_t>(r.result.sizes), self);
+                return view(std::span<const std::int32_t>(r.view().sizes), self);
             },
             "int32[n]: candidates in the high group; read-only view.")
         .def_property_readonly(
             "order",
             [](const py::object& self) {
                 const auto& r = py::cast<const ShapedGradientDrop&>(self);
-                return view(std::span<const std::int32_t>(r.result.order), self)
+                return view(std::span<const std::int32_t>(r.view().order), self)
                     .reshape({r.rows, r.columns});
             },
             "int32[n, k]: columns by descending score, ties by column; the first size[i] of row i "
@@ -141,8 +141,12 @@ void bind_resolution(py::module_& m) {
                                               static_cast<float>(real(min_score, "min_score"))};
             const auto n = s.shape(0);
             const auto k = s.shape(1);
-            auto result = without_gil([&] { return gradient_drop(s.values(), n, k, options); });
-            return ShapedGradientDrop{std::move(result), n, k};
+            if (n > std::numeric_limits<std::int32_t>::max()) {  // before memory is taken
+                throw Error(ErrorCode::too_large, "scores has " + std::to_string(n) + " rows");
+            }
+            ShapedGradientDrop result(n, k);
+            without_gil([&] { gradient_drop_into(s.values(), n, k, options, result.view()); });
+            return result;
         },
         py::arg("scores"), py::kw_only(), py::arg("g") = 0.6, py::arg("min_score") = 0.5,
         R"(Gradient-based entity resolution (BookRAG, arXiv 2512.03413, Algorithm 1) -> GradientDrop.

@@ -5,6 +5,10 @@
 
 #include <pybind11/pybind11.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
 #include "bookrag/entity_resolution.hpp"
 #include "bookrag/gt_link.hpp"
 #include "bookrag/knowledge_graph.hpp"
@@ -12,11 +16,28 @@
 
 namespace bookrag::python {
 
-// The result with its shape, since a matrix of 0 rows does not tell its columns.
+// The result with its shape, since a matrix of 0 rows does not tell its columns. Its memory is not
+// cleared before it is written: that would take as long as the computation.
 struct ShapedGradientDrop {
-    GradientDrop result;
+    ShapedGradientDrop(std::int64_t n, std::int64_t k)
+        : rows(n),
+          columns(k),
+          cases(std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(n))),
+          sizes(std::make_unique_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(n))),
+          order(std::make_unique_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(n * k))) {}
+
+    [[nodiscard]] GradientDropView view() const {
+        const auto n = static_cast<std::size_t>(rows);
+        return {{cases.get(), n},
+                {sizes.get(), n},
+                {order.get(), static_cast<std::size_t>(rows * columns)}};
+    }
+
     std::int64_t rows;
     std::int64_t columns;
+    std::unique_ptr<std::uint8_t[]> cases;
+    std::unique_ptr<std::int32_t[]> sizes;
+    std::unique_ptr<std::int32_t[]> order;
 };
 
 template <typename T>

@@ -1,14 +1,21 @@
 #include "bookrag/entity_resolution.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <string>
 
 #include "check.hpp"
+#include "kernels/entity_resolution.hpp"
 
 namespace bookrag {
+
+namespace kernels {
+BOOKRAG_SELECT(ResolutionKernels, resolution_kernels)
+}
 
 namespace {
 
@@ -18,25 +25,62 @@ std::size_t idx(std::int64_t i) noexcept {
     return static_cast<std::size_t>(i);
 }
 
-struct Candidate {
-    float score;
-    std::int32_t column;
-};
+// Candidate c with this score as one word: larger scores and, of equal ones, lower columns are
+// larger words.
+std::uint64_t candidate(float score, std::size_t c) noexcept {
+    const auto bits = std::bit_cast<std::uint32_t>(score + 0.0F);  // -0 becomes +0
+    const std::uint32_t upper = (bits >> 31) != 0 ? ~bits : bits | 0x80000000U;
+    return std::uint64_t{upper} << 32 | ~static_cast<std::uint32_t>(c);
+}
 
-// The rule of the header for one row, candidates best first.
-ResolutionCase decide(std::span<const Candidate> row, const GradientDropOptions& options,
-                      std::int32_t& size) {
+std::int32_t column(std::uint64_t word) noexcept {
+    return static_cast<std::int32_t>(~static_cast<std::uint32_t>(word));
+}
+
+// The rule of the header for one row, its candidates' columns best first.
+ResolutionCase decide(std::span<const float> row, std::span<const std::int32_t> order,
+                      const GradientDropOptions& options, std::int32_t& size) {
+    const auto score = [&](std::size_t place) { return row[idx(order[place])]; };
     size = 0;
-    if (row.empty() || row[0].score == kAbsent || row[0].score < options.min_score) {
+    if (row.empty() || score(0) == kAbsent || score(0) < options.min_score) {
         return ResolutionCase::new_entity;
     }
     std::size_t high = 1;
     // Scores in the group are >= 0, since the best is and each next one is at least a share of it;
     // an absent one, -inf, always drops.
-    while (high < row.size() && row[high].score >= options.g * row[high - 1].score) ++high;
+    while (high < row.size() && score(high) >= options.g * score(high - 1)) ++high;
     size = static_cast<std::int32_t>(high);
     if (high == 1) return ResolutionCase::merge;
     return high == row.size() ? ResolutionCase::new_entity : ResolutionCase::ambiguous;
+}
+
+// Row by row, for any number of columns. False if a score is NaN or +inf.
+bool drop_rows(std::span<const float> scores, std::size_t k, const GradientDropOptions& options,
+               const GradientDropView& out) {
+    std::vector<float> row(k);  // copied: what was checked is what is used
+    std::vector<std::uint64_t> words(k);
+    for (std::size_t i = 0; i < out.cases.size(); ++i) {
+        for (std::size_t c = 0; c < k; ++c) {
+            row[c] = scores[i * k + c];
+            if (!(row[c] < std::numeric_limits<float>::infinity())) return false;
+            words[c] = candidate(row[c], c);
+        }
+        std::sort(words.begin(), words.end(), std::greater<>());
+        const auto order = out.order.subspan(i * k, k);
+        std::transform(words.begin(), words.end(), order.begin(), column);
+        out.cases[i] = static_cast<std::uint8_t>(decide(row, order, options, out.sizes[i]));
+    }
+    return true;
+}
+
+[[noreturn]] void refuse_scores(std::span<const float> scores, std::int64_t k) {
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        if (scores[i] < std::numeric_limits<float>::infinity()) continue;
+        detail::invalid("scores[" + std::to_string(i / idx(k)) + ", " + std::to_string(i % idx(k)) +
+                        "] is " + detail::text(double{scores[i]}) +
+                        ", but must be finite (-inf: no candidate)");
+    }
+    detail::invalid("scores held NaN or inf, but was changed by another thread");
 }
 
 // Disjoint sets whose root is their smallest member, with the pairs that must stay apart.
@@ -92,8 +136,8 @@ class DisjointSets {
 
 }  // namespace
 
-GradientDrop gradient_drop(std::span<const float> scores, std::int64_t n, std::int64_t k,
-                           const GradientDropOptions& options) {
+void gradient_drop_into(std::span<const float> scores, std::int64_t n, std::int64_t k,
+                        const GradientDropOptions& options, const GradientDropView& out) {
     if (!(options.g > 0.0F && options.g <= 1.0F)) {
         detail::invalid("g is " + detail::text(double{options.g}) +
                         ", but must be above 0 and at most 1");
@@ -108,30 +152,27 @@ GradientDrop gradient_drop(std::span<const float> scores, std::int64_t n, std::i
         detail::invalid("scores has " + std::to_string(scores.size()) + " values, not " +
                         std::to_string(n) + " rows of " + std::to_string(k));
     }
+    detail::check_same_length(out.cases.size(), "cases", idx(n), "n rows");
+    detail::check_same_length(out.sizes.size(), "sizes", idx(n), "n rows");
+    detail::check_same_length(out.order.size(), "order", scores.size(), "scores");
 
+    using kernels::ResolutionKernels;
+    const bool fits = k >= ResolutionKernels::kMinColumns && k <= ResolutionKernels::kMaxColumns;
+    const bool good =
+        fits ? kernels::select_resolution_kernels().gradient_drop(
+                   scores.data(), n, static_cast<std::int32_t>(k), options.g, options.min_score,
+                   out.cases.data(), out.sizes.data(), out.order.data())
+             : drop_rows(scores, idx(k), options, out);
+    if (!good) refuse_scores(scores, k);
+}
+
+GradientDrop gradient_drop(std::span<const float> scores, std::int64_t n, std::int64_t k,
+                           const GradientDropOptions& options) {
     GradientDrop out;
-    out.cases.resize(idx(n));
-    out.sizes.resize(idx(n));
+    out.cases.resize(n > 0 ? idx(n) : 0);
+    out.sizes.resize(out.cases.size());
     out.order.resize(scores.size());
-    std::vector<Candidate> row(idx(k));
-    for (std::size_t i = 0; i < idx(n); ++i) {
-        for (std::size_t c = 0; c < row.size(); ++c) {
-            const float score = scores[i * row.size() + c];
-            if (!(score < std::numeric_limits<float>::infinity())) {
-                detail::invalid("scores[" + std::to_string(i) + ", " + std::to_string(c) + "] is " +
-                                detail::text(double{score}) +
-                                ", but must be finite (-inf: no candidate)");
-            }
-            row[c] = {score, static_cast<std::int32_t>(c)};
-        }
-        std::sort(row.begin(), row.end(), [](const Candidate& a, const Candidate& b) {
-            return a.score != b.score ? a.score > b.score : a.column < b.column;
-        });
-        out.cases[i] = static_cast<std::uint8_t>(decide(row, options, out.sizes[i]));
-        std::transform(row.begin(), row.end(),
-                       out.order.begin() + static_cast<std::ptrdiff_t>(i * row.size()),
-                       [](const Candidate& c) { return c.column; });
-    }
+    gradient_drop_into(scores, n, k, options, {out.cases, out.sizes, out.order});
     return out;
 }
 

@@ -39,11 +39,22 @@ struct GradientDrop {
 // running out: one candidate that passes min_score -> merge. k = 0: every row is new.
 // Comparisons are made in float32, so that a score written 0.7 passes a threshold written 0.7.
 //
-// O(n k log k) time, O(n k) memory for the order. Thread safe.
-// Throws Error: a bad option, a size that is not n * k, a score that is NaN or +inf (with its
-// place).
+// O(n k log k) time, O(n k) memory for the order; 4 to 16 candidates go through a sorting network,
+// 16 rows at once. Thread safe. Throws Error: a bad option, a size that is not n * k, a score that
+// is NaN or +inf (with its place).
 [[nodiscard]] GradientDrop gradient_drop(std::span<const float> scores, std::int64_t n,
                                          std::int64_t k, const GradientDropOptions& options = {});
+
+// Where to write the same without allocating: n, n and n * k values.
+struct GradientDropView {
+    std::span<std::uint8_t> cases;
+    std::span<std::int32_t> sizes;
+    std::span<std::int32_t> order;
+};
+
+// As gradient_drop, into memory of the caller; after an Error its values mean nothing.
+void gradient_drop_into(std::span<const float> scores, std::int64_t n, std::int64_t k,
+                        const GradientDropOptions& options, const GradientDropView& out);
 
 struct MergePlan {
     std::vector<EntityId> representative;  // of each entity: the smallest id of its set
