@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,11 +11,20 @@ from bookrag_fast.index.book_index import BookIndex, count_tokens
 from bookrag_fast.index.lexicon import tokenize
 from bookrag_fast.index.model import NodeKind
 from bookrag_fast.models.protocols import Embedder
+from bookrag_fast.query.forms import form_of
 from bookrag_fast.query.plan import Citation, Evidence
 from bookrag_fast.query.question import Question
 from bookrag_fast.query.sentences import split_sentences
 
-__all__ = ["Passage", "cite", "map_evidence", "reduce_count", "reduce_extract", "reduce_list"]
+__all__ = [
+    "Passage",
+    "cite",
+    "map_evidence",
+    "reduce_count",
+    "reduce_extract",
+    "reduce_list",
+    "summarize",
+]
 
 _MOST_SENTENCES = 3  # in an extractive answer
 _ENOUGH = 0.5  # share of the question's term weight that the quoted sentences must cover
@@ -31,36 +39,6 @@ _BY_LINE = frozenset({NodeKind.TABLE.label, NodeKind.LIST.label, NodeKind.CODE.l
 
 
 _LISTS = _BY_LINE - {NodeKind.CODE.label}
-
-_WANTS_NUMBER = re.compile(
-    r"\b(how (?:many|much|long|old|far|often|large|big)|what (?:year|percentage|percent|number)"
-    r"|when|which year|default)\b|いくつ|何[年月日人個件回％%]",
-    re.I,
-)
-# A number that says how much, not which equation, table or section.
-_REFERENCE = re.compile(
-    r"\b(?:equation|eq\.|table|figure|fig\.|section|chapter|appendix|page|p\.|listing|note|step|item)"
-    r"s?\s*\d+(?:\.\d+)*|^\d+(?:\.\d+)+\s",
-    re.I,
-)
-_VALUE = re.compile(r"\d")
-_WANTS_CODE = re.compile(
-    r"\b(?:code|command|function|method|option|flag|syntax|example|script|call|run|type|api|how"
-    r" (?:do|can|to))\b",
-    re.I,
-)
-_WANTS_EXPANSION = re.compile(
-    r"stands? for|\bmeans?\b|abbreviat|acronym|short for|spelled out|の略|とは", re.I
-)
-_ACRONYM = re.compile(r"(?<!\w)[A-Z][A-Za-z]*[A-Z][A-Za-z0-9-]*(?!\w)")
-_WANTS_LIST = re.compile(
-    r"^(?:please )?(?:list|enumerate|name)\b|^(?:what|which) (?:\w+ ){0,4}\w+s are\b"
-    r"|^(?:what|which) are\b|列挙|一覧",
-    re.I,
-)
-_WANTS_DEFINITION = re.compile(
-    r"^(?:what (?:is|are|does)|define|who (?:is|was))\b|とは|stands? for|mean", re.I
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +73,11 @@ def map_evidence(
     weight = {b: {t: ix.lexicon.idf(t) for t in wanted} for b, ix in books.items()}
     cosines = embedder.embed([text for text, _, _ in pieces]) @ question.vector
     top = max((e.scores.get("relevance", 0.0) for e in evidence), default=0.0) or 1.0
-    wants_number = bool(_WANTS_NUMBER.search(question.text))
-    wants_definition = bool(_WANTS_DEFINITION.search(question.text))
-    wants_code = bool(_WANTS_CODE.search(question.text))
-    expansions = _expansions(question.text)
+    form = form_of(question.text)
     passages = []
     for (text, item, rank), cosine in zip(pieces, cosines, strict=True):
+        if form.repeats_question(text):
+            continue
         terms = frozenset(tokenize(text)) & wanted
         idf = weight[item.book]
         cover = sum(idf[t] for t in terms) / max(sum(idf.values()), 1e-6)
@@ -109,35 +86,8 @@ def map_evidence(
         cover += _HEADING_SHARE * sum(idf[t] for t in said - terms) / max(sum(idf.values()), 1e-6)
         relevance = item.scores.get("relevance", 0.0) / top
         score = cover + 0.25 * max(float(cosine), 0.0) + 0.5 * relevance + 0.15 / (1 + rank)
-        if wants_number and _VALUE.search(_REFERENCE.sub("", text)):
-            score += 0.15
-        if item.kind == NodeKind.CODE.label and not wants_code:
-            score -= 0.25  # code shows how to write a thing, not what it is
-        if wants_definition and terms and _defines(text, terms):
-            score += 0.15
-        if any(pattern.search(text) for pattern in expansions):
-            score += 0.6
-        if len(text) < 25 or text.endswith(("?", "？")):
-            score -= 0.3  # a bare heading or a question answers nothing
-        passages.append(Passage(text, item, score, terms))
+        passages.append(Passage(text, item, score + form.bonus(text, item.kind), terms))
     return sorted(passages, key=lambda p: -p.score)
-
-
-def _expansions(question: str) -> list[re.Pattern[str]]:
-    """For "What does PPR stand for?": the places where a book spells an acronym out."""
-    if not _WANTS_EXPANSION.search(question):
-        return []
-    return [
-        re.compile(rf"\({a}\)|(?<!\w){a}\s*(?:\(\w|[:—–|=]|stands for|is short for)")
-        for a in map(re.escape, _ACRONYM.findall(question))
-    ]
-
-
-def _defines(text: str, terms: frozenset[str]) -> bool:
-    head = text[:80]
-    return bool(
-        re.search(r"\b(?:is|are|means|refers to|denotes|stands for|was)\b|とは|[:：—–]|\(", head)
-    ) and bool(terms & set(tokenize(head)))
 
 
 def cite(item: Evidence, quote: str) -> Citation:
@@ -156,7 +106,8 @@ def reduce_extract(
     for index in books.values():
         idf = {t: max(w, index.lexicon.idf(t)) for t, w in idf.items()}
     total = max(sum(idf.values()), 1e-6)
-    if _WANTS_LIST.search(question.text) and (whole := _whole_list(passages)):
+    form = form_of(question.text)
+    if form.whole_list and (whole := _whole_list(passages)):
         return whole.text, [cite(whole, whole.text)], True
     best = passages[0]
     chosen, covered, spent = [best], set(best.terms), count_tokens(best.text)
@@ -169,7 +120,7 @@ def reduce_extract(
             chosen.append(passage)
             covered |= passage.terms
             spent += cost
-    enough = sum(idf[t] for t in covered) / total >= _ENOUGH
+    enough = sum(idf[t] for t in covered) / total >= _ENOUGH or form.expands(best.text)
     citations = [cite(p.evidence, p.text) for p in chosen]
     return " ".join(dict.fromkeys(p.text for p in chosen)), citations, enough
 
