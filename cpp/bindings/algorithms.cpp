@@ -1,12 +1,8 @@
-// PageRank, projection, skyline and entity resolution in Python.
-#include <optional>
+// Skyline and entity resolution in Python.
 #include <string>
 
 #include "arrays.hpp"
 #include "bookrag/entity_resolution.hpp"
-#include "bookrag/gt_link.hpp"
-#include "bookrag/knowledge_graph.hpp"
-#include "bookrag/pagerank.hpp"
 #include "bookrag/skyline.hpp"
 #include "casters.hpp"
 #include "module.hpp"
@@ -14,68 +10,6 @@
 namespace bookrag::python {
 
 namespace {
-
-double real(const py::object& value, const char* name) {
-    const double result = PyFloat_AsDouble(value.ptr());
-    if (result == -1.0 && PyErr_Occurred() != nullptr) {
-        PyErr_Clear();
-        refuse(name, "is " + py::repr(value).cast<std::string>() + ", but must be a real number");
-    }
-    return result;
-}
-
-void bind_pagerank(py::module_& m) {
-    m.def(
-        "personalized_pagerank",
-        [](const KnowledgeGraph& graph, const py::object& seeds, const py::object& weights,
-           const py::object& damping, const py::object& tol, const py::object& entities) {
-            const auto ids = integers<EntityId>(seeds, "seeds");
-            std::optional<Floats> given;
-            if (!weights.is_none()) given.emplace(weights, "weights", 1);
-            std::vector<float> own;  // checked, then used: a private copy
-            if (given) {
-                own.assign(given->values().begin(), given->values().end());
-                if (own.size() != ids.size()) {
-                    refuse("weights", "has " + std::to_string(own.size()) +
-                                          " values, but seeds has " + std::to_string(ids.size()));
-                }
-            }
-            const PageRankOptions options{real(damping, "damping"), real(tol, "tol")};
-            if (entities.is_none()) {
-                return owned(
-                    without_gil([&] { return personalized_pagerank(graph, ids, own, options); }));
-            }
-            const auto within = integers<EntityId>(entities, "entities");
-            return owned(without_gil(
-                [&] { return personalized_pagerank_within(graph, within, ids, own, options); }));
-        },
-        py::arg("graph"), py::arg("seeds"), py::arg("weights") = py::none(), py::kw_only(),
-        py::arg("damping") = 0.5, py::arg("tol") = 1e-6, py::arg("entities") = py::none(),
-        R"(Personalized PageRank -> float32[num_entities], summing to 1 (Page, Brin et al. 1999).
-
-seeds     int32[k], k > 0      where the walk (re)starts; repeats add up
-weights   float32[k] or None   finite, >= 0, sum > 0; only ratios matter; None: all alike
-damping   [0, 1)               probability that the walk goes on; with 1 - damping it restarts
-tol       [1e-12, 1]           bound on the L1 distance to the exact solution, before rounding to float32
-entities  int32[j] or None     confine the walk to these entities and the relations among them;
-                               seeds outside are left out, entities outside score 0
-
-At an entity without relations the walk restarts at the seeds at once (as igraph and networkx do).
-O(log(tol) / log(damping) * (entities + relations)) at most.
-Raises InvalidArgumentError for no seed, an unknown one, bad weights, an option outside its domain, or
-no seed within `entities`.)");
-    m.def(
-        "project",
-        [](const GTLink& link, const py::object& scores) {
-            const Floats s(scores, "scores", 1);
-            return owned(without_gil([&] { return link.project(s.values()); }));
-        },
-        py::arg("link"), py::arg("scores"),
-        "float32[num_nodes]: for each node the sum of scores float32[num_entities] over the "
-        "entities that\n"
-        "GTLink ties to it (BookRAG, arXiv 2512.03413, graph reasoning). Same as "
-        "link.project(scores).");
-}
 
 void bind_skyline(py::module_& m) {
     m.def(
@@ -217,7 +151,6 @@ skipped and reported: put the surest first.)");
 }  // namespace
 
 void bind_algorithms(py::module_& m) {
-    bind_pagerank(m);
     bind_skyline(m);
     bind_resolution(m);
 }

@@ -139,6 +139,16 @@ class Floats {
     std::vector<std::int64_t> shape_;
 };
 
+// A Python number (or NumPy scalar) as float64.
+inline double real(const py::object& value, const char* name) {
+    const double result = PyFloat_AsDouble(value.ptr());
+    if (result == -1.0 && PyErr_Occurred() != nullptr) {
+        PyErr_Clear();
+        refuse(name, "is " + py::repr(value).cast<std::string>() + ", but must be a real number");
+    }
+    return result;
+}
+
 // A Python integer (or NumPy integer scalar) within [low, high].
 inline std::int64_t integer(const py::object& value, const char* name,
                             std::int64_t low = std::numeric_limits<std::int64_t>::min(),

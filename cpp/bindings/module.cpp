@@ -67,6 +67,7 @@ The best that the CPU has, unless the environment variable BOOKRAG_ISA names a l
 import. Results are the same bit for bit.)");
     py::register_local_exception_translator(translate);
     bookrag::python::bind_structures(m);
+    bookrag::python::bind_pagerank(m);
     bookrag::python::bind_algorithms(m);
     bookrag::python::bind_page_text(m);
 }

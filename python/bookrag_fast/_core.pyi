@@ -3,17 +3,20 @@
 from collections.abc import Sequence
 from typing import (
     Final,
+    Literal,
     NoReturn,
     SupportsFloat,
     SupportsIndex,
     SupportsInt,
     TypeAlias,
+    overload,
     type_check_only,
 )
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+_Real: TypeAlias = SupportsFloat | SupportsIndex
 _Uint8s: TypeAlias = NDArray[np.uint8]
 _Uint32s: TypeAlias = NDArray[np.uint32]
 _Int32s: TypeAlias = NDArray[np.int32]
@@ -139,14 +142,79 @@ class MergePlan(metaclass=_Pybind11Type):
     @property
     def skipped(self) -> _Int64s: ...
 
+@overload
 def personalized_pagerank(
     graph: KnowledgeGraph,
     seeds: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    damping: SupportsFloat | SupportsIndex = 0.5,
-    tol: SupportsFloat | SupportsIndex = 1e-6,
+    damping: _Real = 0.5,
+    tol: _Real = 1e-6,
     entities: ArrayLike | None = None,
+    dtype: Literal["float32"] = "float32",
+    top_k: None = None,
+    compact: Literal[False] = False,
+) -> _Float32s: ...
+@overload
+def personalized_pagerank(
+    graph: KnowledgeGraph,
+    seeds: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    damping: _Real = 0.5,
+    tol: _Real = 1e-6,
+    entities: ArrayLike | None = None,
+    dtype: Literal["float64"],
+    top_k: None = None,
+    compact: Literal[False] = False,
+) -> _Float64s: ...
+@overload
+def personalized_pagerank(
+    graph: KnowledgeGraph,
+    seeds: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    damping: _Real = 0.5,
+    tol: _Real = 1e-6,
+    entities: ArrayLike | None = None,
+    dtype: Literal["float32"] = "float32",
+    top_k: SupportsIndex,
+    compact: bool = False,
+) -> tuple[_Int32s, _Float32s]: ...
+@overload
+def personalized_pagerank(
+    graph: KnowledgeGraph,
+    seeds: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    damping: _Real = 0.5,
+    tol: _Real = 1e-6,
+    entities: ArrayLike,
+    dtype: Literal["float32"] = "float32",
+    top_k: None = None,
+    compact: Literal[True],
+) -> tuple[_Int32s, _Float32s]: ...
+@overload
+def personalized_pagerank(
+    graph: KnowledgeGraph,
+    seeds: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    damping: _Real = 0.5,
+    tol: _Real = 1e-6,
+    entities: ArrayLike,
+    dtype: Literal["float64"],
+    top_k: None = None,
+    compact: Literal[True],
+) -> tuple[_Int32s, _Float64s]: ...
+def personalized_pagerank_batch(
+    graph: KnowledgeGraph,
+    seeds: Sequence[ArrayLike] | NDArray[np.integer],
+    weights: Sequence[ArrayLike | None] | ArrayLike | None = None,
+    *,
+    damping: _Real = 0.5,
+    tol: _Real = 1e-6,
+    offsets: ArrayLike | None = None,
 ) -> _Float32s: ...
 def project(link: GTLink, scores: ArrayLike) -> _Float32s: ...
 def skyline(scores: ArrayLike) -> _Int64s: ...

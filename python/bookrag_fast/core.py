@@ -27,6 +27,7 @@ from bookrag_fast._core import (
     isa,
     merge_plan,
     personalized_pagerank,
+    personalized_pagerank_batch,
     project,
     skyline,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "isa",
     "merge_plan",
     "personalized_pagerank",
+    "personalized_pagerank_batch",
     "project",
     "skyline",
 ]
