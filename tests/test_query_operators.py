@@ -243,6 +243,16 @@ def test_evidence_stays_within_the_budget() -> None:
     assert len(ids) == len(set(ids))
 
 
+def test_what_must_be_shortened_ends_with_a_sentence_or_a_word() -> None:
+    search = Executor(EMBEDDER, SETTINGS).search
+    first = search([INDEX], "level plate of steel", 10).evidence[0]
+    assert first.text == "Mount the pump on a level plate."
+    first = search([INDEX], "level plate of steel", 4).evidence[0]
+    assert first.text == "Mount the pump…"
+    assert first.tokens <= 4
+    assert search([INDEX], "level plate of steel", 1).evidence[0].tokens == 1
+
+
 def test_searching_for_an_aggregate_fills_the_budget() -> None:
     result = Executor(EMBEDDER, SETTINGS).search([INDEX], "How many tables are there?", 2000)
     assert result.plan.category is Category.GLOBAL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -29,6 +30,7 @@ __all__ = ["Executor"]
 
 _MOST_EVIDENCE = 10_000  # nodes handed out for one question, whatever the budget
 _LARGEST_BUDGET = 1_000_000
+_SENTENCE_END = re.compile(r"[.!?。！？][\"'”’)]*(?=\s|$)|\n|(?<=[。！？])")
 
 
 class Executor:
@@ -213,7 +215,7 @@ def _interleave(rankings: list[list[tuple[Ranked, int]]]) -> list[tuple[Ranked, 
 
 def _within_budget(ranked: list[tuple[Ranked, int]], budget: int) -> list[Evidence]:
     """Evidence until the budget is spent. A node that no longer fits is passed over for smaller
-    ones behind it; the very first one is cut to fit, so that no budget returns nothing."""
+    ones behind it; the very first one is shortened to fit, so that no budget returns nothing."""
     chosen: list[Evidence] = []
     left = budget
     for ranking, i in ranked:
@@ -235,6 +237,7 @@ def _within_budget(ranked: list[tuple[Ranked, int]], budget: int) -> list[Eviden
 
 
 def _cut(item: Evidence, tokens: int) -> Evidence:
+    """The beginning of a node that fits: whole sentences if one fits, else whole words and "…"."""
     low, high = 0, len(item.text)
     while low < high:  # the longest beginning that costs no more
         middle = (low + high + 1) // 2
@@ -242,5 +245,13 @@ def _cut(item: Evidence, tokens: int) -> Evidence:
             low = middle
         else:
             high = middle - 1
-    text = item.text[:low].rstrip()
+    fits = item.text[:low]
+    ends = [m.end() for m in _SENTENCE_END.finditer(fits)]
+    if ends:
+        text = fits[: ends[-1]]
+    else:
+        room = low - 1  # for the mark
+        whole = item.text[room : room + 1].isspace() or item.text[max(room - 1, 0)].isspace()
+        head = item.text[:room]
+        text = (head if whole else head.rsplit(None, 1)[0] if " " in head else head).rstrip() + "…"
     return replace(item, text=text, tokens=count_tokens(text))
