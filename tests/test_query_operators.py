@@ -208,12 +208,15 @@ def test_nothing_to_say_is_said() -> None:
         ("How many sections are there?", "3 sections"),
         ("How many pages does the book have?", "6 pages"),
         ("How many tables are on pages 1-4?", "0 tables"),
+        ("How many tables are there and how many figures are in chapter 1?", "1 table, 0 figures"),
+        ("How many figures and chapters are there?", "1 figure, 2 chapters"),
     ],
 )
 def test_counts(question: str, text: str) -> None:
     answer = ask(question)
-    assert answer.plan.operation is Operation.COUNT
+    assert {p.operation for p in answer.plan.sub_plans or (answer.plan,)} == {Operation.COUNT}
     assert answer.text == text
+    assert answer.notes == ()
 
 
 def test_lists_name_titles_and_printed_pages() -> None:
@@ -226,6 +229,22 @@ def test_a_filter_on_a_part_that_is_not_there_falls_back() -> None:
     answer = ask("How many tables are in chapter 17?")
     assert answer.plan.category is Category.SINGLE_HOP
     assert "structural filter" in answer.plan.reason
+    assert answer.notes == ("no book asked has the part that the question names",)
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        ("What is on page 99?", "there is no page 99: the last one is 6"),
+        ("What is said on pages 5-3?", "is no page range, so the whole book was searched"),
+        ("What is on page ii?", None),
+    ],
+)
+def test_pages_that_are_not_there_are_spoken_of(question: str, note: str | None) -> None:
+    for result in (ask(question), Executor(EMBEDDER, SETTINGS).search([INDEX], question, 500)):
+        assert len(result.notes) == (note is not None)
+        assert not note or note in result.notes[0]
+        assert result.to_json()["notes"] == list(result.notes)
 
 
 def test_named_tables_and_pages_come_first() -> None:

@@ -61,6 +61,8 @@ def test_lists_of_structure_are_global(question: str) -> None:
         "How many Chapters of Rotary are in Kenya?",
         "What is the difference?",
         "Who compared the two methods?",
+        "How many tables or chairs does the office have?",
+        "How many sections list tables?",
         "日本の人口は何人ですか",
     ],
 )

@@ -84,6 +84,8 @@ def book_line(book: Book) -> str:
 
 def answer_lines(answer: Answer, titles: Mapping[str, str]) -> Iterator[str]:
     """The answer, then where it stands."""
+    for note in answer.notes:
+        yield f"Note: {note}"
     yield answer.text.strip() or "No answer was found."
     if not answer.enough:
         yield ""
@@ -104,6 +106,8 @@ def answer_lines(answer: Answer, titles: Mapping[str, str]) -> Iterator[str]:
 
 
 def search_lines(result: SearchResult, titles: Mapping[str, str]) -> Iterator[str]:
+    for note in result.notes:
+        yield f"Note: {note}"
     if not result.evidence:
         yield "Nothing was found."
     for number, hit in enumerate(result.evidence, 1):

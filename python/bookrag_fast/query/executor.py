@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bookrag_fast.config import RetrievalSettings
-from bookrag_fast.errors import BudgetError
+from bookrag_fast.errors import BudgetError, InvalidArgumentError
 from bookrag_fast.index.book_index import BookIndex, count_tokens
 from bookrag_fast.index.model import NodeKind
 from bookrag_fast.models.protocols import Embedder
@@ -16,13 +16,16 @@ from bookrag_fast.query.aggregation import aggregate, select_nodes
 from bookrag_fast.query.plan import (
     Answer,
     Category,
+    Citation,
     Evidence,
+    FilterType,
     QueryPlan,
     SearchResult,
     Usage,
 )
 from bookrag_fast.query.planner import plan_question, single_hop
 from bookrag_fast.query.question import Question, prepare
+from bookrag_fast.query.ranges import pages_of
 from bookrag_fast.query.retrieve import Ranked, retrieve
 from bookrag_fast.query.tracing import Tracer
 
@@ -49,9 +52,9 @@ class Executor:
         """
         tracer = Tracer()
         prepared, plan, evidence = self._collect(books, question, budget, tracer)
-        if plan.category is Category.GLOBAL:
+        if _aggregates(plan):
             evidence = self._fill_up(books, prepared, evidence, budget, tracer)
-        return SearchResult(tuple(evidence), plan, tracer.trace())
+        return SearchResult(tuple(evidence), plan, tracer.trace(), tuple(tracer.notes))
 
     def ask(
         self,
@@ -68,10 +71,8 @@ class Executor:
         prepared, plan, evidence = self._collect(books, question, budget, tracer, on_plan=on_plan)
         on_evidence(evidence)
         by_id = {b.meta.book_id: b for b in books}
-        if plan.category is Category.GLOBAL:
-            text, citations, enough = aggregate(
-                books, plan, evidence, self._embedder, budget, tracer
-            )
+        if _aggregates(plan):
+            text, citations, enough = self._aggregate(books, plan, budget, tracer)
         else:
             with tracer.operator("Map") as note:
                 passages = synthesizers.map_evidence(evidence, prepared, by_id, self._embedder)
@@ -83,7 +84,7 @@ class Executor:
                 note["quoted"] = len(citations)
         usage = Usage(evidence_tokens=sum(e.tokens for e in evidence))
         trace = tracer.trace()
-        return Answer(text, tuple(citations), plan, trace, usage, enough)
+        return Answer(text, tuple(citations), plan, trace, usage, enough, tuple(tracer.notes))
 
     # --- evidence ---------------------------------------------------------------------------
 
@@ -105,14 +106,16 @@ class Executor:
         with tracer.operator("Decompose") as note:
             plan = plan_question(question.text)
             note["category"], note["reason"] = plan.category.value, plan.reason
-        if plan.category is Category.GLOBAL:
-            found = self._filtered(books, plan, tracer)
-            if found is not None:
+        if _aggregates(plan):
+            found = [self._filtered(books, part, tracer) for part in plan.sub_plans or (plan,)]
+            if None not in found:
                 on_plan(plan)
-                return question, plan, found
+                return question, plan, [e for part in found for e in part or ()]
             # No book has the part that the question names: then it is an ordinary question.
             plan = single_hop(plan.question, "nothing matches the structural filter")
+            tracer.notes.append("no book asked has the part that the question names")
         on_plan(plan)
+        tracer.notes += _missing_pages(books, plan)
         plans = [plan] if plan.category is Category.SINGLE_HOP else list(plan.sub_plans)
         rankings = []
         for sub in plans:
@@ -121,6 +124,20 @@ class Executor:
         if len(rankings) > 1:  # the whole question too: one place may compare the two
             rankings.append(self._rank(books, question, plan, tracer))
         return question, plan, _within_budget(_interleave(rankings), budget)
+
+    def _aggregate(
+        self, books: Sequence[BookIndex], plan: QueryPlan, budget: int, tracer: Tracer
+    ) -> tuple[str, list[Citation], bool]:
+        texts: list[str] = []
+        citations: list[Citation] = []
+        enough = True
+        for part in plan.sub_plans or (plan,):
+            found = self._filtered(books, part, tracer) or []
+            text, cited, carried = aggregate(books, part, found, self._embedder, budget, tracer)
+            texts.append(text)
+            citations += cited
+            enough = enough and carried
+        return ", ".join(texts), citations, enough
 
     def _fill_up(
         self,
@@ -175,6 +192,29 @@ class Executor:
             met = True
             found += [evidence_of(book, node, {}) for node in nodes]
         return found[:_MOST_EVIDENCE] if met else None
+
+
+def _aggregates(plan: QueryPlan) -> bool:
+    """Whether a plan is nothing but aggregations over structure."""
+    return plan.category is Category.GLOBAL or (
+        bool(plan.sub_plans) and all(p.category is Category.GLOBAL for p in plan.sub_plans)
+    )
+
+
+def _missing_pages(books: Sequence[BookIndex], plan: QueryPlan) -> list[str]:
+    """What to tell a reader who names pages that no book asked has."""
+    notes = []
+    for item in plan.filters:
+        if item.type is not FilterType.PAGE or item.value is None:
+            continue
+        try:
+            if any(pages_of(book, item.value) for book in books):
+                continue
+            longest = max(len(book.pages) for book in books)
+            notes.append(f"there is no page {item.value}: the last one is {longest}")
+        except InvalidArgumentError as error:
+            notes.append(f"{error.message}, so the whole book was searched")
+    return notes
 
 
 def evidence_of(index: BookIndex, node_id: int, scores: dict[str, float]) -> Evidence:

@@ -197,10 +197,12 @@ class SearchResult:
     evidence: tuple[Evidence, ...]
     plan: QueryPlan
     trace: Trace
+    notes: tuple[str, ...] = ()  # what could not be done as asked, in words
 
     def to_json(self) -> dict[str, Any]:
         return {
             "evidence": [e.to_json() for e in self.evidence],
+            "notes": list(self.notes),
             "plan": self.plan.to_json(),
             "timings_ms": self.trace.timings_ms(),
         }
@@ -216,10 +218,12 @@ class Answer:
     trace: Trace
     usage: Usage
     enough: bool
+    notes: tuple[str, ...] = ()  # what could not be done as asked, in words
 
     def to_json(self) -> dict[str, Any]:
         return {
             "answer": self.text,
+            "notes": list(self.notes),
             "citations": [c.to_json() for c in self.citations],
             "plan": self.plan.to_json(),
             "trace": self.trace.to_json(),

@@ -46,6 +46,7 @@ _COUNT = re.compile(
     rf"(?: all)?(?: of)?(?: the)? (?:numbered )?({_THING})\b(.*)$",
     re.I,
 )
+_COUNT_PAIR = re.compile(rf"^how many ({_THING})\s*(?:,|&|and|or)\s*({_THING})\b(.*)$", re.I)
 _LIST = re.compile(
     rf"^(?:please )?(?:list|enumerate|show|name|give)(?: me)?(?: all)?(?: of)?(?: the)?"
     rf"(?: titles of(?: the| all)*)? ({_THING})\b(.*)$"
@@ -112,7 +113,12 @@ _SINGLE_HOP = (
 def plan_question(question: str) -> QueryPlan:
     """Classify a question and plan its operators. Never fails: the fallback is single-hop."""
     text = _PAGE_TO_PAGE.sub(r"pages \1-\2", " ".join(question.split()).rstrip("?？。. "))
-    return _plan_global(question, text) or _plan_comparison(question, text) or single_hop(question)
+    return (
+        _plan_counts(question, text)
+        or _plan_global(question, text)
+        or _plan_comparison(question, text)
+        or single_hop(question)
+    )
 
 
 # --- single-hop -------------------------------------------------------------------------------
@@ -147,6 +153,26 @@ def _tidy(pages: str) -> str:
 
 
 # --- global -----------------------------------------------------------------------------------
+
+
+def _plan_counts(question: str, text: str) -> QueryPlan | None:
+    """Several counts in one question: "How many tables are there and how many figures?"."""
+    parts = re.split(r",?\s+and\s+(?=how many\b)", text, flags=re.I)
+    if len(parts) == 1 and (pair := _COUNT_PAIR.match(text)):
+        parts = [f"how many {thing}{pair.group(3)}" for thing in (pair.group(1), pair.group(2))]
+    if len(parts) == 1:
+        return None
+    subs = [_plan_global(part, part) for part in parts]
+    if not all(sub is not None and sub.operation is Operation.COUNT for sub in subs):
+        return None
+    return QueryPlan(
+        question,
+        Category.MULTI_HOP,
+        (Step("Decompose"), Step("Map"), Step("Reduce", {"operation": Operation.COUNT.value})),
+        sub_plans=tuple(sub for sub in subs if sub is not None),
+        synthesis=(question,),
+        reason="several counts of structure",
+    )
 
 
 def _plan_global(question: str, text: str) -> QueryPlan | None:
@@ -233,7 +259,7 @@ def _structural_filters(text: str) -> tuple[list[Filter], list[str]]:
             rest = rest[: named.start()] + " " + rest[named.end() :]
         break
     words = re.findall(r"[^\W_]+", rest.lower())
-    return filters, [w for w in words if w not in _STRUCTURAL and w not in _THINGS]
+    return filters, [w for w in words if w not in _STRUCTURAL]
 
 
 # --- multi-hop --------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ class Tracer:
     """Collects the traces of one question's operators."""
 
     operators: list[OperatorTrace] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what the reader of the answer must know
 
     @contextmanager
     def operator(self, name: str) -> Iterator[dict[str, Any]]:

@@ -390,6 +390,7 @@ def search_result_to(result: SearchResult) -> pb.SearchResponse:
         evidence=[_evidence_to(e) for e in result.evidence],
         plan=_plan_to(result.plan),
         trace=_trace_to(result.trace),
+        notes=map(_text, result.notes),
     )
 
 
@@ -398,6 +399,7 @@ def search_result_from(message: pb.SearchResponse) -> SearchResult:
         evidence=tuple(_evidence_from(e) for e in message.evidence),
         plan=_plan_from(message.plan),
         trace=_trace_from(message.trace),
+        notes=tuple(message.notes),
     )
 
 
@@ -414,6 +416,7 @@ def answer_to(answer: Answer) -> pb.Answer:
             model_calls=answer.usage.model_calls,
         ),
         enough=answer.enough,
+        notes=map(_text, answer.notes),
     )
 
 
@@ -430,6 +433,7 @@ def answer_from(message: pb.Answer) -> Answer:
             model_calls=message.usage.model_calls,
         ),
         enough=message.enough,
+        notes=tuple(message.notes),
     )
 
 

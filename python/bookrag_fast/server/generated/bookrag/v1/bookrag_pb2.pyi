@@ -159,14 +159,16 @@ class SearchRequest(_message.Message):
     def __init__(self, question: _Optional[str] = ..., books: _Optional[_Iterable[str]] = ..., budget_tokens: _Optional[int] = ...) -> None: ...
 
 class SearchResponse(_message.Message):
-    __slots__ = ("evidence", "plan", "trace")
+    __slots__ = ("evidence", "plan", "trace", "notes")
     EVIDENCE_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
     TRACE_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
     evidence: _containers.RepeatedCompositeFieldContainer[Evidence]
     plan: QueryPlan
     trace: Trace
-    def __init__(self, evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., plan: _Optional[_Union[QueryPlan, _Mapping]] = ..., trace: _Optional[_Union[Trace, _Mapping]] = ...) -> None: ...
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., plan: _Optional[_Union[QueryPlan, _Mapping]] = ..., trace: _Optional[_Union[Trace, _Mapping]] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class AskRequest(_message.Message):
     __slots__ = ("question", "books", "budget_tokens")
@@ -280,20 +282,22 @@ class Citation(_message.Message):
     def __init__(self, book: _Optional[str] = ..., node_id: _Optional[int] = ..., pages: _Optional[_Iterable[_Union[PageRef, _Mapping]]] = ..., boxes: _Optional[_Iterable[_Union[Box, _Mapping]]] = ..., section: _Optional[_Iterable[str]] = ..., quote: _Optional[str] = ...) -> None: ...
 
 class Answer(_message.Message):
-    __slots__ = ("text", "citations", "plan", "trace", "usage", "enough")
+    __slots__ = ("text", "citations", "plan", "trace", "usage", "enough", "notes")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     CITATIONS_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
     TRACE_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
     ENOUGH_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
     text: str
     citations: _containers.RepeatedCompositeFieldContainer[Citation]
     plan: QueryPlan
     trace: Trace
     usage: Usage
     enough: bool
-    def __init__(self, text: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., plan: _Optional[_Union[QueryPlan, _Mapping]] = ..., trace: _Optional[_Union[Trace, _Mapping]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., enough: bool = ...) -> None: ...
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, text: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., plan: _Optional[_Union[QueryPlan, _Mapping]] = ..., trace: _Optional[_Union[Trace, _Mapping]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., enough: bool = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class QueryPlan(_message.Message):
     __slots__ = ("question", "category", "steps", "filters", "operation", "sub_plans", "synthesis", "reason")
