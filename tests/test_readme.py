@@ -63,3 +63,11 @@ def test_every_setting_has_a_description() -> None:
         for name, info in getattr(section, "model_fields", {}).items():
             nested = hasattr(info.annotation, "model_fields")
             assert nested or info.description, name
+
+
+def test_the_readme_lists_every_setting_and_leaves_no_gap() -> None:
+    assert "@@" not in README
+    for name, info in Settings.model_fields.items():
+        nested = getattr(info.annotation, "model_fields", None)
+        for key in [f"{name}.{k}" for k in nested] if nested else [name]:
+            assert f"| `{key}` |" in README, key

@@ -52,7 +52,7 @@ class RetrievalSettings(_Section):
 
 
 class Settings(_Section):
-    """Everything that can be set. See README for the table of keys."""
+    """Everything that can be set; each field says what it is for."""
 
     embedder: str = Field("wordllama", description='"wordllama" or "onnx:FOLDER"')
     open_books: int = Field(32, ge=1, le=4096, description="indexes kept open by a Library")
@@ -80,22 +80,28 @@ def load_settings(
             that is missing or is not TOML.
     """
     env = os.environ if environ is None else environ
-    merged = _from_file(file, env)
-    _merge(merged, _from_environment(env))
-    _merge(merged, {k: v for k, v in flags.items() if v is not None})
+    merged, name = _from_file(file, env)
+    sources = dict.fromkeys(_keys(merged), name)
+    for origin, found in (
+        ("the environment", _from_environment(env)),
+        ("the command line", {k: v for k, v in flags.items() if v is not None}),
+    ):
+        sources.update(dict.fromkeys(_keys(found), origin))
+        _merge(merged, found)
     try:
         return Settings.model_validate(merged)
     except ValidationError as error:
-        raise _explain(error) from None
+        raise _explain(error, sources) from None
 
 
-def _from_file(file: str | Path | None, env: Mapping[str, str]) -> dict[str, Any]:
+def _from_file(file: str | Path | None, env: Mapping[str, str]) -> tuple[dict[str, Any], str]:
+    """What the file says, and its name."""
     named = file if file is not None else env.get(_PREFIX + "CONFIG")
     path = Path(named) if named is not None else Path("bookrag.toml")
     if named is None and not path.is_file():
-        return {}
+        return {}, ""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8")), str(path)
     except OSError as error:
         raise ConfigError(f"cannot read the configuration {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -140,12 +146,29 @@ def _known_keys() -> list[str]:
     return keys
 
 
-def _explain(error: ValidationError) -> ConfigError:
-    """The first problem, in our words; the nearest known key for a misspelt one."""
+def _keys(tree: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Dotted names of all values."""
+    found: list[str] = []
+    for key, value in tree.items():
+        inner = _keys(value, f"{prefix}{key}.") if isinstance(value, Mapping) else []
+        found += inner or [f"{prefix}{key}"]
+    return found
+
+
+def _explain(error: ValidationError, sources: Mapping[str, str]) -> ConfigError:
+    """The first problem, in our words, with where it stands; the nearest known key for a
+    misspelt one."""
     first = error.errors(include_url=False)[0]
     key = ".".join(str(p) for p in first["loc"])
+    where = sources.get(key) or next((v for k, v in sources.items() if k.startswith(key)), "")
+    place = f" in {where}" if where else ""
     if first["type"] == "extra_forbidden":
         near = difflib.get_close_matches(key, _known_keys(), n=1, cutoff=0.5)
         hint = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(_known_keys())}"
-        return ConfigError(f"unknown setting {key!r}", hint)
-    return ConfigError(f"setting {key!r}: {first['msg']}")
+        return ConfigError(f"unknown setting {key!r}{place}", hint)
+    problem = str(first["msg"])
+    return ConfigError(
+        f"setting {key!r}{place} is {str(first.get('input'))[:80]!r}: "
+        f"{problem[:1].lower()}{problem[1:]}",
+        "correct it, or leave it out to take the default",
+    )
