@@ -97,12 +97,6 @@ class Lexicon:
         count = 0 if row is None else int(self.indptr[row + 1] - self.indptr[row])
         return float(np.log1p((self.num_nodes - count + 0.5) / (count + 0.5)))
 
-    def query_terms(self, question: str) -> list[str]:
-        """Distinct terms of a question without stop words, in order; with them if nothing else
-        is left."""
-        terms = list(dict.fromkeys(tokenize(question)))
-        return [t for t in terms if t not in STOP_WORDS] or terms
-
     def scores(self, terms: Iterable[str]) -> npt.NDArray[np.float32]:
         """BM25 of every node, float32[num_nodes]. Cost: the postings of the terms."""
         total = np.zeros(self.num_nodes, dtype=np.float32)

@@ -11,6 +11,9 @@ from bookrag_fast.library.types import Progress, ProgressCallback
 __all__ = ["ProgressReporter"]
 
 
+_SHORTEST_S = 0.02  # a rate over less time than this says nothing
+
+
 class ProgressReporter:
     """Turns (stage, done, total) into Progress. Once cancelled, the next report raises
     ``CancelledError`` in the working thread, which unwinds it."""
@@ -38,6 +41,6 @@ class ProgressReporter:
         if self._callback is None:
             return
         elapsed = monotonic() - self._since
-        rate = done / elapsed if done and elapsed > 0 else None
+        rate = done / elapsed if done and elapsed >= _SHORTEST_S else None
         eta = (total - done) / rate if rate and total is not None else None
         self._callback(Progress(stage, done, total, unit, rate, eta))
