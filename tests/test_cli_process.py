@@ -273,3 +273,48 @@ async def test_errors_cross_the_process_border_as_themselves(serving, tmp_path):
         assert len(await client.books()) == 1
         book = await client.add(locked, password="secret")
         assert (await client.remove(book.id)).title == "Locked"
+
+
+# --- streams that are not there ---
+
+
+def shell(home, line):
+    return subprocess.run(
+        ["bash", "-c", line, "bash", *command()], cwd=home, env=environment(),
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
+def test_closed_streams_are_no_failure(home):
+    done = shell(home, '"$@" list <&- >&-')
+    assert (done.returncode, done.stderr) == (0, "")
+    assert shell(home, '"$@" list --json <&- >&- 2>&-').returncode == 0
+
+
+@pytest.mark.parametrize("json_option", ["", "--json"])
+def test_a_full_disk_behind_the_output_is_told_in_a_line(home, json_option):
+    done = shell(home, f'"$@" list {json_option} > /dev/full')
+    assert done.returncode == 6
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_a_password_may_come_through_a_pipe(home):
+    done = shell(home, 'echo pw | "$@" index small.pdf --password - --json')
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["books"][0]["known"]
+    none = shell(home, '"$@" index small.pdf --password - --json < /dev/null')
+    assert none.returncode == e.InvalidArgumentError.exit_code
+    assert json.loads(none.stdout)["error"]["code"] == "invalid_argument"
+
+
+def test_a_password_that_is_no_text_does_not_open(home):
+    done = shell(home, "\"$@\" index small.pdf --password $'\\x80' --json")
+    assert done.returncode == 0
+
+
+def test_a_file_name_cannot_drive_the_terminal(home):
+    done = shell(home, "\"$@\" index $'\\e]0;title\\a\\nnext.pdf'")
+    assert done.returncode == e.DocumentError.exit_code
+    assert "\x1b" not in done.stderr
+    assert len(done.stderr.splitlines()) == 2  # what is wrong, and the hint

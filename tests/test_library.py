@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,9 +19,11 @@ from reportlab.pdfgen import canvas
 
 from bookrag_fast import Book, Library
 from bookrag_fast.errors import (
+    BudgetError,
     CorruptIndexError,
     DocumentError,
     EmptyDocumentError,
+    InvalidArgumentError,
     LibraryError,
     ModelMismatchError,
     NewerIndexError,
@@ -400,3 +406,111 @@ def test_stats_and_graph(shelf: Library, handbook: Book) -> None:
     shown = {e["id"] for e in graph["entities"]}
     assert all({r["source"], r["target"]} <= shown for r in graph["relations"])
     json.dumps([stats, graph])
+
+
+# --- threads, forks and closing -----------------------------------------------------------------
+
+
+def _open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files in /proc")
+def test_ended_threads_and_forgotten_libraries_keep_no_files_open(own: Library) -> None:
+    own.search("damping")
+    before = _open_files()
+    for _ in range(20):
+        thread = threading.Thread(target=own.books)
+        thread.start()
+        thread.join()
+    for _ in range(5):
+        asyncio.run(own.asearch("damping"))
+    gc.collect()
+    assert _open_files() <= before + 8
+    for _ in range(10):
+        Library.open(own.folder, embedder=own.embedder).search("damping")
+    gc.collect()
+    time.sleep(0.5)
+    assert _open_files() <= before + 16
+
+
+def test_a_closed_library_says_so(own: Library) -> None:
+    own.search("damping")
+    own.close()
+    own.close()
+    for use in (lambda: own.search("damping"), own.books, lambda: own.remove("handbook.pdf")):
+        with pytest.raises(LibraryError, match="closed"):
+            use()
+
+
+def test_closing_while_in_use_ends_every_call(own: Library) -> None:
+    def ask_on() -> None:
+        while True:
+            own.search("damping")
+
+    with ThreadPoolExecutor(4) as pool:
+        asking = [pool.submit(ask_on) for _ in range(4)]
+        time.sleep(0.3)
+        own.close()
+        for work in asking:
+            with pytest.raises(LibraryError):
+                work.result(20)
+
+
+def test_a_callback_cannot_close_its_library(tmp_path: Path) -> None:
+    library = Library.open(tmp_path / "shelf", embedder=HashEmbedder())
+    with pytest.raises(LibraryError, match="callback"):
+        library.add(HANDBOOK, progress=lambda step: library.close())
+    library.close()
+
+
+def test_a_forked_child_can_go_on(own: Library) -> None:
+    script = (
+        "import os, signal\n"
+        "from bookrag_fast import Library\n"
+        f"library = Library.open({str(own.folder)!r})\n"
+        "library.search('damping')\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    signal.alarm(20)\n"
+        "    os._exit(0 if library.search('damping') and library.books() else 1)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+        "assert library.search('damping')\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("summary", ["{", "[]", '{"id": 1}'])
+def test_a_damaged_entry_of_the_catalogue_is_named(own: Library, summary: str) -> None:
+    with sqlite3.connect(own.folder / "catalogue.sqlite") as db:
+        db.execute("UPDATE books SET summary = ?", (summary,))
+    with pytest.raises(LibraryError, match="damaged entry"):
+        own.books()
+
+
+def test_a_catalogue_cannot_have_other_folders_removed(own: Library, tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    with sqlite3.connect(own.folder / "catalogue.sqlite") as db:
+        db.execute("UPDATE books SET folder = '../../precious'")
+    with pytest.raises(LibraryError):
+        own.remove("handbook.pdf")
+    assert (tmp_path / "precious").is_dir()
+
+
+def test_paths_and_names_that_no_file_can_have(own: Library) -> None:
+    with pytest.raises(LibraryError):
+        Library.open("a\0b", embedder=own.embedder)
+    with pytest.raises(UnknownBookError):
+        own.book("\udc80")
+
+
+@pytest.mark.parametrize("question", [None, 5, b"x"])
+def test_a_question_is_a_string(shelf: Library, question: object) -> None:
+    with pytest.raises(InvalidArgumentError):
+        shelf.search(question)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("budget", [0, -1, 10**30, float("nan"), 1.5, "5"])
+def test_a_budget_is_a_number_within_bounds(shelf: Library, budget: object) -> None:
+    with pytest.raises(BudgetError):
+        shelf.search("damping", budget_tokens=budget)  # type: ignore[arg-type]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bookrag_fast import Library
 from bookrag_fast.query.plan import Category, FilterType, Operation
 from bookrag_fast.query.planner import plan_question
 
@@ -89,3 +92,22 @@ def test_no_text_breaks_the_planner(text: str) -> None:
     plan = plan_question(text)
     assert plan.steps
     assert plan.to_json()["category"] in {c.value for c in Category}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "1" * 9900,
+        "1-" * 4900,
+        "how many tables " + "in a " * 1900,
+        "what does it mean " + "A" * 9900 + "_",
+        " ".join(f"page {i}" for i in range(1000)),
+        "summarize pages " + ",".join(map(str, range(2000))),
+        " ".join(f"fig{i}" for i in range(1200)),
+        "mean " + " ".join(f"A{chr(65 + i % 26)}{chr(65 + i // 26)}" for i in range(600)),
+    ],
+)
+def test_no_question_takes_long(question: str, shelf: Library) -> None:
+    started = time.process_time()
+    shelf.ask(question)
+    assert time.process_time() - started < 3  # generous: it took minutes on large books

@@ -55,3 +55,9 @@ def test_printed_labels_count_too() -> None:
     assert pages_of(index, "3-4") == [3, 4]
     with pytest.raises(InvalidArgumentError):
         pages_of(index, "xliv")
+
+
+def test_a_number_of_thousands_of_digits_lies_beyond_the_book() -> None:
+    assert parse_pages("9" * 5000, 10) == []
+    assert parse_pages("2-" + "9" * 5000, 3) == [2, 3]
+    assert parse_pages("0" * 5000 + "2", 3) == [2]

@@ -274,6 +274,11 @@ def test_paths_outside_are_refused_whether_or_not_they_exist(client, library, al
     assert library.seen == []
 
 
+def test_a_path_with_a_name_that_no_file_can_have_is_no_internal_error(client, allowed):
+    with pytest.raises(e.InvalidArgumentError, match="not a file"):
+        client.add_server_path(str(allowed / ("x" * 300)))
+
+
 def test_no_path_is_allowed_unless_the_server_says_so(library, allowed):
     file = allowed / "b.pdf"
     file.write_bytes(b"x")

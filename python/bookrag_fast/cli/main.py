@@ -1,7 +1,8 @@
 """The app and what holds for every command: errors, exit codes, interrupts, closed pipes.
 
 Exit codes: 0 success; 1 unexpected error, or a broken installation found by doctor; 2 wrong
-usage; 3 and above as in `bookrag_fast.errors`; 130 interrupted.
+usage; 3 and above as in `bookrag_fast.errors`, 6 for input and output that failed; 130
+interrupted.
 
 With ``--json`` standard output carries exactly one JSON document, also when the command fails:
 then it is ``{"error": {"code", "message", "hint"}}``. Standard error is for people.
@@ -9,10 +10,11 @@ then it is ``{"error": {"code", "message", "hint"}}``. Standard error is for peo
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -52,6 +54,7 @@ class _Bookrag(TyperGroup):
         # Read from the arguments, not from the parsed options: they may be what is wrong.
         options = given[: given.index("--")] if "--" in given else given
         as_json, debug = "--json" in options, "--debug" in options
+        _connect()
         _printable()
         try:
             code = super().main(
@@ -64,16 +67,48 @@ class _Bookrag(TyperGroup):
             )
             sys.stdout.flush()
         except (KeyboardInterrupt, typer.Abort):
+            if as_json:
+                _tell({"code": "interrupted", "message": "interrupted", "hint": ""}, as_json=True)
             return INTERRUPTED
         except BrokenPipeError:
             # The reader has seen enough. Python would complain once more when it flushes at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _abandon(sys.stdout)
             return 1
         except Exception as error:
             problem, code = describe(error)
-            report(problem, as_json=as_json, error=error if debug else None)
+            _tell(problem, as_json=as_json, error=error if debug else None)
             return code
         return code if isinstance(code, int) else 0
+
+
+def _tell(problem: dict[str, str], *, as_json: bool, error: Exception | None = None) -> None:
+    """`report`, to whoever still listens."""
+    try:
+        report(problem, as_json=as_json, error=error)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:  # a full disk, or a reader that has gone
+        _abandon(sys.stdout)
+        _abandon(sys.stderr)
+
+
+def _abandon(stream: TextIO) -> None:
+    """What is left in the stream goes nowhere; Python would fail once more when it exits."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _connect() -> None:
+    """Standard streams that the caller closed lead nowhere, instead of to the next file that is
+    opened: the catalogue must not get what a library prints."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
 
 
 def _printable() -> None:

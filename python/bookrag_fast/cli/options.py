@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
+
+from bookrag_fast.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from bookrag_fast.library import Library
@@ -76,11 +79,22 @@ def opened(folder: Path, embedder: str | None = None) -> Iterator[Library]:
 
 
 def secret(password: str | None) -> str | None:
-    """The password, asked for when it is "-": the command line of a process is no secret."""
+    """The password. For "-" it is asked for, or read from standard input where that is no
+    terminal: the command line of a process is no secret."""
+    if password is None:
+        return None
     if password != _ASK_FOR_IT:
-        return password
-    answer: str = typer.prompt("Password", hide_input=True, err=True)
-    return answer
+        return spoken(password)
+    if sys.stdin.isatty():
+        answer: str = typer.prompt("Password", hide_input=True, err=True)
+        return spoken(answer)
+    typer.echo("Password: ", nl=False, err=True)
+    line = sys.stdin.readline()
+    if not line:
+        raise InvalidArgumentError(
+            "--password - found no password on standard input", "pipe it in, or use a terminal"
+        )
+    return spoken(line.rstrip("\r\n"))
 
 
 def spoken(argument: str) -> str:

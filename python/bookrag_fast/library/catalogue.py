@@ -6,9 +6,12 @@ call opens its own short transaction, so that threads and processes can share a 
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,13 +38,36 @@ CREATE INDEX IF NOT EXISTS books_sha256 ON books (sha256);
 """
 
 
+# Connections that a process inherited by fork. Using one damages the file, and so may closing it,
+# which can clear away the log that the parent still writes.
+_inherited: list[sqlite3.Connection] = []
+
+
+class _Handle:
+    """A thread's connection, closed when the thread ends or the catalogue is."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.process = os.getpid()
+
+    def close(self) -> None:
+        if self.process == os.getpid():
+            with contextlib.suppress(sqlite3.Error):
+                self.connection.close()
+        else:
+            _inherited.append(self.connection)
+
+    __del__ = close
+
+
 class Catalogue:
     """Rows of books. Every method may raise ShelfBusyError or LibraryError."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._local = threading.local()
-        self._open: list[sqlite3.Connection] = []
+        self._open: weakref.WeakSet[_Handle] = weakref.WeakSet()
+        self._closed = False
         self._guard = threading.Lock()
         with self._transaction() as db:
             found = db.execute("PRAGMA user_version").fetchone()[0]
@@ -67,11 +93,13 @@ class Catalogue:
     def folders(self) -> dict[str, str]:
         """Book id → folder name."""
         with self._transaction() as db:
-            return dict(db.execute("SELECT id, folder FROM books").fetchall())
+            rows = db.execute("SELECT id, folder FROM books").fetchall()
+        return {str(book_id): _plain(folder) for book_id, folder in rows}
 
     def find(self, ref: str) -> list[Book]:
         """Books whose id is or starts with ``ref``, or whose title or file name is ``ref``; an
         exact id alone if there is one."""
+        ref = ref.encode("utf-8", "replace").decode()  # SQLite takes no lone surrogates
         with self._transaction() as db:
             exact = db.execute("SELECT summary FROM books WHERE id = ?", (ref,)).fetchall()
             if exact:
@@ -110,14 +138,14 @@ class Catalogue:
                     json.dumps(book.to_json(), ensure_ascii=False),
                 ),
             )
-        return None if old is None else str(old[0])
+        return None if old is None else _plain(old[0])
 
     def delete(self, book_id: str) -> str | None:
         """Take a book out; its folder, or None if it was not there (any more)."""
         with self._transaction(write=True) as db:
             row = db.execute("SELECT folder FROM books WHERE id = ?", (book_id,)).fetchone()
             db.execute("DELETE FROM books WHERE id = ?", (book_id,))
-        return None if row is None else str(row[0])
+        return None if row is None else _plain(row[0])
 
     def check(self) -> str:
         """SQLite's own verdict on the file: "ok" or what is wrong."""
@@ -126,9 +154,11 @@ class Catalogue:
 
     def close(self) -> None:
         with self._guard:
-            connections, self._open = self._open, []
-        for connection in connections:
-            connection.close()
+            self._closed = True
+            handles = list(self._open)
+            self._open.clear()
+        for handle in handles:
+            handle.close()
         self._local = threading.local()
 
     @contextmanager
@@ -138,10 +168,11 @@ class Catalogue:
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
                 yield connection
+                connection.execute("COMMIT")
             except BaseException:
-                connection.execute("ROLLBACK")
+                with contextlib.suppress(sqlite3.Error):  # a full disk has rolled back already
+                    connection.execute("ROLLBACK")
                 raise
-            connection.execute("COMMIT")
         except sqlite3.OperationalError as error:
             if "locked" in str(error) or "busy" in str(error):
                 raise ShelfBusyError(
@@ -161,8 +192,8 @@ class Catalogue:
 
     def _connection(self) -> sqlite3.Connection:
         """One connection a thread: SQLite connections are not to be shared between transactions."""
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
+        handle: _Handle | None = getattr(self._local, "handle", None)
+        if handle is None or handle.process != os.getpid():
             connection = sqlite3.connect(
                 self._path,
                 timeout=_BUSY_TIMEOUT_S,
@@ -171,13 +202,31 @@ class Catalogue:
             )
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")  # a published book survives a power cut
+            handle = _Handle(connection)
             with self._guard:
-                self._open.append(connection)
-            self._local.connection = connection
-        return connection
+                if self._closed:
+                    raise LibraryError("the library is closed", "open it again with Library.open")
+                self._open.add(handle)
+            self._local.handle = handle
+        return handle.connection
 
 
 def _book(summary: str) -> Book:
-    fields = json.loads(summary)
-    fields["warnings"] = tuple(fields.get("warnings", ()))
-    return Book(**fields)
+    try:
+        fields = json.loads(summary)
+        return Book(**{**fields, "warnings": tuple(fields.get("warnings", ()))})
+    except (AttributeError, TypeError, ValueError) as error:
+        raise LibraryError(
+            f"the catalogue has a damaged entry: {error}",
+            "move catalogue.sqlite away and index the books again",
+        ) from error
+
+
+def _plain(folder: object) -> str:
+    """A folder name as this module wrote it: what is emptied on its word lies on the shelf."""
+    if not isinstance(folder, str) or "/" in folder or folder in ("", ".", ".."):
+        raise LibraryError(
+            f"the catalogue names the folder {folder!r}, which is none of the shelf's",
+            "move catalogue.sqlite away and index the books again",
+        )
+    return folder

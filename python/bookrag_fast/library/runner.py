@@ -6,14 +6,21 @@ A running loop in the caller's thread does not matter: the work happens on anoth
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import os
 import threading
 from collections.abc import Coroutine
+from contextvars import ContextVar
 from typing import Any, TypeVar
+
+from bookrag_fast.errors import LibraryError
 
 __all__ = ["LoopRunner"]
 
 T = TypeVar("T")
 
+# The runner whose work this is, in its tasks and in the threads that they started.
+_working_for: ContextVar[object] = ContextVar("_working_for", default=None)
 _UNWIND_S = 30.0  # how long an interrupted call waits for its work to be undone
 
 
@@ -24,6 +31,14 @@ class LoopRunner:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._guard = threading.Lock()
+        self._process = os.getpid()
+        self._closed = False
+
+    def __del__(self) -> None:
+        # Forgotten without close: its thread ends the loop. Nobody waits for it here.
+        loop = self._loop
+        if loop is not None and self._process == os.getpid() and not loop.is_closed():
+            loop.call_soon_threadsafe(loop.stop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end and return or raise what it does. An interrupt (Ctrl-C) of
@@ -31,25 +46,46 @@ class LoopRunner:
         ended = threading.Event()
 
         async def watched() -> T:
+            _working_for.set(self)
             try:
                 return await work
             finally:
                 ended.set()
 
-        future = asyncio.run_coroutine_threadsafe(watched(), self._started())
+        if self._process != os.getpid():  # a fork takes no threads along: begin anew
+            self._guard, self._process = threading.Lock(), os.getpid()
+            self._loop = self._thread = None
+        with self._guard:  # nothing is handed to a loop that close is about to end
+            if self._closed:
+                work.close()
+                raise _closed()
+            future = asyncio.run_coroutine_threadsafe(watched(), self._started())
         try:
             return future.result()
+        except concurrent.futures.CancelledError:
+            if self._closed:
+                raise _closed() from None
+            raise
         except BaseException:
             if future.cancel() or not future.done():
                 ended.wait(_UNWIND_S)
             raise
 
     def close(self) -> None:
-        """Cancel what is running, wait for it to unwind, and end the thread."""
+        """Cancel what is running, wait for it to unwind, and end the thread.
+
+        Raises:
+            LibraryError: called by the very work that it would wait for (a progress callback).
+        """
+        if _working_for.get() is self:
+            raise LibraryError(
+                "a callback of the library cannot close it", "raise an exception to stop the work"
+            )
         with self._guard:
+            self._closed = True
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
-        if loop is None or thread is None:
+        if loop is None or thread is None or self._process != os.getpid():
             return
 
         async def drain() -> None:
@@ -62,14 +98,23 @@ class LoopRunner:
         asyncio.run_coroutine_threadsafe(drain(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
-        loop.close()
 
     def _started(self) -> asyncio.AbstractEventLoop:
-        with self._guard:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(
-                    target=self._loop.run_forever, name="bookrag-loop", daemon=True
-                )
-                self._thread.start()
-            return self._loop
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(
+                target=_serve, args=(self._loop,), name="bookrag-loop", daemon=True
+            )
+            self._thread.start()
+        return self._loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+def _closed() -> LibraryError:
+    return LibraryError("the library is closed", "open it again with Library.open")

@@ -5,6 +5,7 @@ Knows nothing of models or questions. Safe to share between threads, and a folde
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import threading
 import uuid
@@ -42,9 +43,10 @@ class Shelf:
         self._books_folder = folder / "books"
         try:
             self._books_folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+            why = error.strerror if isinstance(error, OSError) else str(error)
             raise LibraryError(
-                f"cannot use {folder} as a library: {error.strerror}",
+                f"cannot use {folder} as a library: {why}",
                 "choose another folder with --library",
             ) from error
         self.catalogue = Catalogue(folder / "catalogue.sqlite")
@@ -153,8 +155,13 @@ class Shelf:
                 )
         known = set(folders.values())
         return problems + [
-            Problem("warning", str(entry), "belongs to no book (a leftover)", f"rm -r {entry}")
-            for entry in sorted(self._books_folder.iterdir())
+            Problem(
+                "warning",
+                str(entry),
+                "belongs to no book (a leftover)",
+                f"rm -r {shlex.quote(str(entry))}",
+            )
+            for entry in sorted(self._books_folder.glob("*"))
             if entry.name not in known and not entry.name.startswith(".")
         ]
 

@@ -92,12 +92,12 @@ class Executor:
         self,
         books: Sequence[BookIndex],
         text: str,
-        budget: int,
+        budget: object,
         tracer: Tracer,
         *,
         on_plan: Callable[[QueryPlan], None] = lambda plan: None,
     ) -> tuple[Question, QueryPlan, list[Evidence]]:
-        if not 1 <= budget <= _LARGEST_BUDGET:
+        if not isinstance(budget, int) or not 1 <= budget <= _LARGEST_BUDGET:
             raise BudgetError(
                 f"a budget of {budget} tokens is out of range",
                 f"choose between 1 and {_LARGEST_BUDGET}",

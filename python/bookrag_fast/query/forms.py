@@ -50,7 +50,8 @@ _THING = re.compile(
     re.I,
 )
 _LONGEST_THING = 5  # words; a longer "what is …" asks for a fact, not for a definition
-_ACRONYM = re.compile(r"(?<!\w)[A-Z][A-Za-z]*[A-Z][A-Za-z0-9-]*(?!\w)")
+_ACRONYM = re.compile(r"(?<!\w)[A-Z](?=[A-Za-z]{0,30}[A-Z])[A-Za-z0-9-]{1,40}(?!\w)")
+_MOST_ACRONYMS = 8  # of one question whose long forms are looked for
 # A number that says which equation, table or section, not how much.
 _REFERENCE = re.compile(
     r"\b(?:equation|eq\.|table|figure|fig\.|section|chapter|appendix|page|p\.|listing|note|step"
@@ -118,7 +119,9 @@ def form_of(question: str) -> AnswerForm:
     if _WANTS_EXPANSION.search(question):
         expansions = tuple(
             re.compile(rf"\({a}\)|(?<!\w){a}\s*(?:\(\w|[:—–|=]|stands for|is short for)")
-            for a in map(re.escape, _ACRONYM.findall(question))
+            for a in map(
+                re.escape, list(dict.fromkeys(_ACRONYM.findall(question)))[:_MOST_ACRONYMS]
+            )
         )
     return AnswerForm(
         value=bool(_WANTS_VALUE.search(question)),

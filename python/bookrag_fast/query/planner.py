@@ -79,14 +79,15 @@ _PAGES = re.compile(
 _PAGE_TO_PAGE = re.compile(
     r"\bpages?\s+(\d+)\s*(?:to|through|until|and|[-–—])\s*pages?\s+(\d+)\b", re.I
 )
-_JA_PAGES = re.compile(r"(\d+)\s*(?:[-–—~〜～]|から)\s*(\d+)\s*ページ|(\d+)\s*ページ目?")
+_JA_PAGES = re.compile(r"(?<!\d)(?:(\d+)\s*(?:[-–—~〜～]|から)\s*(\d+)\s*ページ|(\d+)\s*ページ目?)")
+_MOST_PAGES = 16  # page ranges of one question that are looked up
 _SECTION_NUMBER = re.compile(
     r"\b((?:chapter|section|part|appendix|annex)\s+(?:\d+(?:\.\d+)*|[A-Z]\b(?:\.\d+)*|[IVXLC]+\b))",
     re.I,
 )
 _SECTION_TITLE = re.compile(
-    r"\bin(?:\s+the)?\s+[\"“'‘]?([^\"”'’?]+?)[\"”'’]?\s+(?:chapter|section)\b"
-    r"|\b(?:chapter|section)s?\s+[\"“'‘]([^\"”'’]+)[\"”'’]",
+    r"\bin(?:\s+the)?\s+[\"“'‘]?([^\"”'’?]{1,200}?)[\"”'’]?\s+(?:chapter|section)\b"
+    r"|\b(?:chapter|section)s?\s+[\"“'‘]([^\"”'’]{1,200})[\"”'’]",
     re.I,
 )
 _JA_SECTION = re.compile(r"(第\s*[0-9〇一二三四五六七八九十]+\s*[章節部編])")
@@ -140,7 +141,7 @@ def single_hop(question: str, reason: str = "one place may answer it") -> QueryP
 def _named_pages(text: str) -> list[str]:
     pages = [_tidy(m.group(1)) for m in _PAGES.finditer(text)]
     pages += [_ja_pages(m) for m in _JA_PAGES.finditer(text)]
-    return list(dict.fromkeys(pages))
+    return list(dict.fromkeys(pages))[:_MOST_PAGES]
 
 
 def _ja_pages(match: re.Match[str]) -> str:
@@ -248,6 +249,7 @@ def _structural_filters(text: str) -> tuple[list[Filter], list[str]]:
     filters = [Filter(FilterType.PAGE, _tidy(m.group(1))) for m in _PAGES.finditer(text)]
     rest = _PAGES.sub(" ", text)
     filters += [Filter(FilterType.PAGE, _ja_pages(m)) for m in _JA_PAGES.finditer(rest)]
+    del filters[_MOST_PAGES:]
     rest = _JA_PAGES.sub(" ", rest)
     for pattern in (_SECTION_NUMBER, _JA_SECTION, _SECTION_TITLE):
         named = pattern.search(rest)

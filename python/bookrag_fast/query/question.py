@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bookrag_fast.errors import QueryError
+from bookrag_fast.errors import InvalidArgumentError, QueryError
 from bookrag_fast.index.lexicon import STOP_WORDS, tokenize
 from bookrag_fast.models.protocols import Embedder
 
@@ -39,17 +39,26 @@ def prepare(text: str, embedder: Embedder) -> Question:
     """Check and embed a question.
 
     Raises:
+        InvalidArgumentError: no string.
         QueryError: empty, or longer than MAX_QUESTION_CHARS.
     """
+    if not isinstance(text, str):
+        raise InvalidArgumentError(f"a question is a string, not {type(text).__name__}")
+    if len(text) > 4 * MAX_QUESTION_CHARS:  # composing characters may shorten it, but not so far
+        raise _too_long(len(text))
     # A lone surrogate (an undecodable byte of a command line) would break tokenizers and JSON.
     clean = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode("utf-8")).strip()
     if not clean:
         raise QueryError("the question is empty", 'ask something, e.g. "What is …?"')
     if len(clean) > MAX_QUESTION_CHARS:
-        raise QueryError(
-            f"the question has {len(clean)} characters; at most {MAX_QUESTION_CHARS} are read",
-            "ask for less at once",
-        )
+        raise _too_long(len(clean))
     terms = list(dict.fromkeys(tokenize(_COMMAND.sub("", clean, count=1) or clean)))
     content = tuple(t for t in terms if t not in STOP_WORDS) or tuple(terms)
     return Question(clean, content, embedder.embed([clean], query=True)[0])
+
+
+def _too_long(chars: int) -> QueryError:
+    return QueryError(
+        f"the question has {chars} characters; at most {MAX_QUESTION_CHARS} are read",
+        "ask for less at once",
+    )

@@ -9,6 +9,7 @@ from bookrag_fast.index.book_index import BookIndex
 
 __all__ = ["pages_of", "parse_pages"]
 
+_LONGEST_NUMBER = 9  # digits; what is longer lies beyond every book
 _PART = re.compile(r"(\d*)\s*[-–—~〜]\s*(\d*)|(\d+)")
 
 
@@ -29,8 +30,8 @@ def parse_pages(text: str, last: int) -> list[int]:
                 f"{part.strip()!r} in {text!r} is no page range", 'write "3", "3-10" or "3,5,8-"'
             )
         single = match.group(3)
-        first = int(single or match.group(1) or 1)
-        end = int(single) if single else int(match.group(2) or last)
+        first = _number(single or match.group(1) or "1")
+        end = _number(single) if single else _number(match.group(2) or str(last))
         if first < 1 or (end < first and not (match.group(2) == "" and first > last)):
             raise InvalidArgumentError(
                 f"{part.strip()!r} in {text!r} is no page range",
@@ -38,6 +39,12 @@ def parse_pages(text: str, last: int) -> list[int]:
             )
         pages.update(range(first, min(end, last) + 1))
     return sorted(pages)
+
+
+def _number(digits: str) -> int:
+    """Their value, bounded: Python refuses to read a number of thousands of digits."""
+    short = digits.lstrip("0")
+    return 10**_LONGEST_NUMBER if len(short) > _LONGEST_NUMBER else int(short or 0)
 
 
 def pages_of(index: BookIndex, text: str) -> list[int]:

@@ -34,7 +34,11 @@ def allowed_file(path: str, roots: Sequence[Path]) -> Path:
         raise _refused(path) from None
     if not any(real.is_relative_to(root) for root in roots):
         raise _refused(path)
-    if not real.is_file():  # also refuses devices and pipes, which never end
+    try:
+        readable = real.is_file()  # also refuses devices and pipes, which never end
+    except OSError:  # a name too long, or a folder that may not be searched
+        readable = False
+    if not readable:
         raise InvalidArgumentError(f"{path} is not a file on the server")
     return real
 
