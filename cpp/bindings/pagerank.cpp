@@ -33,8 +33,8 @@ bool wants_double(const py::object& dtype) {
         if (wanted.equal(py::dtype::of<double>())) return true;
     } catch (py::error_already_set&) {  // no dtype at all: refused like a wrong one
     }
-    refuse("dtype", "is " + py::repr(dtype).cast<std::string>() +
-                        ", but must be float32 or float64");
+    refuse("dtype",
+           "is " + py::repr(dtype).cast<std::string>() + ", but must be float32 or float64");
 }
 
 template <typename T>
@@ -163,6 +163,15 @@ offsets  int64[b + 1] or None: walk i has seeds[offsets[i]:offsets[i + 1]]
 
 16 walks share each pass over the matrix, as long as the caches hold 64 bytes an entity; larger graphs
 are walked one by one. Each walk's error is within tol; its last bits depend on its companions.)");
+    m.def(
+        "_pagerank_passes",  // for benchmarks
+        [](const KnowledgeGraph& graph, const py::object& seeds, const py::object& damping,
+           const py::object& tol) {
+            const auto ids = integers<EntityId>(seeds, "seeds");
+            return personalized_pagerank_passes(graph, ids,
+                                                {real(damping, "damping"), real(tol, "tol")});
+        },
+        py::arg("graph"), py::arg("seeds"), py::arg("damping") = 0.5, py::arg("tol") = 1e-6);
     m.def(
         "project",
         [](const GTLink& link, const py::object& scores) {

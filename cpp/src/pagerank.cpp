@@ -193,6 +193,13 @@ std::vector<float> personalized_pagerank(const KnowledgeGraph& graph,
     return whole<float>(graph, seeds, weights, options);
 }
 
+std::int64_t personalized_pagerank_passes(const KnowledgeGraph& graph,
+                                          std::span<const EntityId> seeds,
+                                          const PageRankOptions& options) {
+    (void)whole<float>(graph, seeds, {}, options);
+    return scratch().solver.passes();
+}
+
 std::vector<double> personalized_pagerank64(const KnowledgeGraph& graph,
                                             std::span<const EntityId> seeds,
                                             std::span<const float> weights,

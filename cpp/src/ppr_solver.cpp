@@ -44,6 +44,7 @@ void PprSolver::begin(const PprLayout& layout, const PprRestart& restart, double
     damping_ = damping;
     isolated_ = 0.0;
     sweeps_ = 0;
+    residuals_ = 0;
     const auto place = layout.position_of();
     b_.assign(idx(layout.positions()), 0.0F);
     double connected = 0.0;
@@ -117,6 +118,7 @@ bool PprSolver::sweep_and_certify(const kernels::PprMatrix& m, double tol) {
     for (int tries = 0; tries < 3; ++tries) {
         changes_ = sweep_until(m, wanted, ratio, changes_);
         const auto r = kernel.certify(m, b_.data(), x_.data(), next_.data(), damping_);
+        ++residuals_;
         error_ = bound(r) + rounding_;
         scale_ = 1.0 / (r.sum + isolated_);
         if (error_ <= tol) return true;
@@ -145,6 +147,7 @@ void PprSolver::refine(const kernels::PprMatrix& m, double tol) {
         for (std::size_t i = 0; i < positions; ++i) y64_[i] = x64_[i] * inverse[i];
         const auto r =
             kernel.residual(m, b64_.data(), x64_.data(), y64_.data(), b_.data(), damping_);
+        ++residuals_;
         error_ = bound(r);
         scale_ = 1.0 / (r.sum + isolated_);
         // Float64 has its floor as well; there it ends.

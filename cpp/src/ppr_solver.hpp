@@ -37,9 +37,11 @@ class PprSolver {
     [[nodiscard]] std::span<const float> values() const noexcept { return next_; }
     [[nodiscard]] std::span<const double> values64() const noexcept { return x64_; }
     [[nodiscard]] double scale() const noexcept { return scale_; }
-    // The bound on the L1 error that was reached, and the sweeps it took.
+    // The bound on the L1 error that was reached, and the sweeps and passes in all
+    // that it took.
     [[nodiscard]] double error() const noexcept { return error_; }
     [[nodiscard]] std::int64_t sweeps() const noexcept { return sweeps_; }
+    [[nodiscard]] std::int64_t passes() const noexcept { return sweeps_ + residuals_; }
 
   private:
     [[nodiscard]] double bound(const kernels::PprResidual& r) const noexcept;
@@ -69,6 +71,7 @@ class PprSolver {
     double scale_ = 1.0;
     double error_ = 0.0;
     std::int64_t sweeps_ = 0;
+    std::int64_t residuals_ = 0;
 };
 
 }  // namespace bookrag::detail

@@ -46,6 +46,11 @@ struct PageRankOptions {
                                                        std::span<const float> weights = {},
                                                        const PageRankOptions& options = {});
 
+// Passes over the graph that this takes, the certifying ones included; for measurements.
+[[nodiscard]] std::int64_t personalized_pagerank_passes(const KnowledgeGraph& graph,
+                                                        std::span<const EntityId> seeds,
+                                                        const PageRankOptions& options = {});
+
 // In float64: tol also bounds the error of the values returned.
 [[nodiscard]] std::vector<double> personalized_pagerank64(const KnowledgeGraph& graph,
                                                           std::span<const EntityId> seeds,
