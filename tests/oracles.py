@@ -176,3 +176,28 @@ def merge_plan(
             continue
         sets = [s for s in sets if s is not of_a and s is not of_b] + [joined]
     return [min(next(s for s in sets if e in s)) for e in range(n)], skipped
+
+
+# --- similarity ---------------------------------------------------------------------------------
+
+
+def cosines(queries: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """float64[q, n]; 0 for a vector of zeros."""
+
+    def unit(vectors: np.ndarray) -> np.ndarray:
+        wide = np.asarray(vectors, np.float64)
+        norms = np.linalg.norm(wide, axis=1, keepdims=True)
+        return wide / np.where(norms == 0, 1, norms)
+
+    return unit(queries) @ unit(rows).T
+
+
+def maxsim(query: np.ndarray, tokens: np.ndarray, offsets: Sequence[int]) -> list[float]:
+    """Sum over the query's tokens of the best match in each document; -inf without tokens."""
+    return [
+        math.fsum(
+            max((float(np.float64(q) @ np.float64(t)) for t in tokens[a:b]), default=-math.inf)
+            for q in query
+        )
+        for a, b in zip(offsets, offsets[1:], strict=False)
+    ]

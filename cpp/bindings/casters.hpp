@@ -12,6 +12,7 @@
 #include "bookrag/entity_resolution.hpp"
 #include "bookrag/gt_link.hpp"
 #include "bookrag/knowledge_graph.hpp"
+#include "bookrag/similarity.hpp"
 #include "bookrag/tree.hpp"
 
 namespace bookrag::python {
@@ -65,6 +66,9 @@ class type_caster<bookrag::KnowledgeGraph>
     : public bookrag::python::ConstructedCaster<bookrag::KnowledgeGraph> {};
 template <>
 class type_caster<bookrag::GTLink> : public bookrag::python::ConstructedCaster<bookrag::GTLink> {};
+template <>
+class type_caster<bookrag::VectorIndex>
+    : public bookrag::python::ConstructedCaster<bookrag::VectorIndex> {};
 template <>
 class type_caster<bookrag::MergePlan>
     : public bookrag::python::ConstructedCaster<bookrag::MergePlan> {};

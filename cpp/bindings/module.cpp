@@ -69,5 +69,6 @@ import. Results are the same bit for bit.)");
     bookrag::python::bind_structures(m);
     bookrag::python::bind_pagerank(m);
     bookrag::python::bind_algorithms(m);
+    bookrag::python::bind_similarity(m);
     bookrag::python::bind_page_text(m);
 }

@@ -8,6 +8,7 @@ namespace bookrag::python {
 void bind_structures(pybind11::module_& m);
 void bind_pagerank(pybind11::module_& m);
 void bind_algorithms(pybind11::module_& m);
+void bind_similarity(pybind11::module_& m);
 void bind_page_text(pybind11::module_& m);
 
 }  // namespace bookrag::python

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bookrag_fast._core import (
     AMBIGUOUS,
+    HNSW_CROSSOVER,
     MAX_ENTITIES,
     MAX_NODES,
     MAX_RELATIONS,
@@ -22,9 +23,12 @@ from bookrag_fast._core import (
     KnowledgeGraph,
     MergePlan,
     Tree,
+    VectorIndex,
     __version__,
+    cosine_topk,
     gradient_drop,
     isa,
+    maxsim,
     merge_plan,
     personalized_pagerank,
     personalized_pagerank_batch,
@@ -34,6 +38,7 @@ from bookrag_fast._core import (
 
 __all__ = [
     "AMBIGUOUS",
+    "HNSW_CROSSOVER",
     "MAX_ENTITIES",
     "MAX_NODES",
     "MAX_RELATIONS",
@@ -44,9 +49,12 @@ __all__ = [
     "KnowledgeGraph",
     "MergePlan",
     "Tree",
+    "VectorIndex",
     "__version__",
+    "cosine_topk",
     "gradient_drop",
     "isa",
+    "maxsim",
     "merge_plan",
     "personalized_pagerank",
     "personalized_pagerank_batch",

@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "bookrag/dispatch.hpp"
+#include "bookrag/similarity.hpp"
+#include "random.hpp"
+#include "testing.hpp"
+
+using namespace bookrag;
+using Floats = std::vector<float>;
+using Ids = std::vector<std::int32_t>;
+using Offsets = std::vector<std::int64_t>;
+
+namespace {
+
+double cosine(const float* a, const float* b, std::size_t d) {
+    double dot = 0.0;
+    double aa = 0.0;
+    double bb = 0.0;
+    for (std::size_t c = 0; c < d; ++c) {
+        dot += double{a[c]} * double{b[c]};
+        aa += double{a[c]} * double{a[c]};
+        bb += double{b[c]} * double{b[c]};
+    }
+    return aa == 0.0 || bb == 0.0 ? 0.0 : dot / std::sqrt(aa * bb);
+}
+
+}  // namespace
+
+TEST(similarity, index_and_scan_agree_with_all_cosines) {
+    testing::Random random(3);
+    for (const std::size_t d : {1U, 7U, 16U, 50U, 130U}) {
+        for (const std::size_t n : {1U, 2U, 3U, 4U, 5U, 100U, 300U}) {
+            Floats rows(n * d);
+            for (auto& v : rows) v = random.unit() - 0.5F;
+            for (std::size_t c = 0; c < d; ++c) rows[c] = n > 50 ? 0.0F : rows[c];
+            Floats query(d);
+            for (auto& v : query) v = random.unit() - 0.5F;
+            const auto size = static_cast<std::int64_t>(n);
+            const auto width = static_cast<std::int64_t>(d);
+            const VectorIndex index(rows, size, width);
+            for (const std::int64_t k : {std::int64_t{1}, std::int64_t{10}, size + 1}) {
+                const auto scanned = cosine_topk(query, rows, size, width, k);
+                const auto found = index.search(query, k);
+                CHECK_EQ(found.ids, scanned.ids);
+                CHECK_EQ(found.cosines, scanned.cosines);
+                CHECK_EQ(found.k, std::min(k, size));
+                std::vector<double> all(n);
+                for (std::size_t i = 0; i < n; ++i) all[i] = cosine(query.data(), &rows[i * d], d);
+                std::sort(all.begin(), all.end(), std::greater<>());
+                for (std::size_t i = 0; i < found.ids.size(); ++i) {
+                    CHECK(std::abs(double{found.cosines[i]} - all[i]) < 1e-6);
+                }
+            }
+        }
+    }
+}
+
+TEST(similarity, every_instruction_set_gives_the_same_bits) {
+    testing::Random random(4);
+    const auto rows = random.units(400 * 77, -0.5F);
+    const Floats query(rows.begin(), rows.begin() + 77 * 3);
+    const Isa before = isa();
+    std::vector<Floats> scores;
+    std::vector<Neighbours> found;
+    for (const Isa one : available_isas()) {
+        force_isa(one);
+        found.push_back(VectorIndex(rows, 400, 77).search({query.data(), 77}, 9));
+        found.push_back(cosine_topk({query.data(), 77}, rows, 400, 77, 9));
+        scores.push_back(maxsim(query, rows, 77, Offsets{0, 0, 13, 400}));
+    }
+    force_isa(before);
+    for (const auto& one : found) {
+        CHECK_EQ(one.ids, found.front().ids);
+        CHECK_EQ(one.cosines, found.front().cosines);
+    }
+    for (const auto& one : scores) CHECK_EQ(one, scores.front());
+}
+
+TEST(similarity, maxsim_by_hand) {
+    const Floats query{1, 0, 0, 1};
+    const Floats tokens{2, 1, 0, 3, -1, -1};
+    CHECK_EQ(maxsim(query, tokens, 2, Offsets{0, 2, 2, 3}),
+             (Floats{5, -std::numeric_limits<float>::infinity(), -2}));
+    CHECK_EQ(maxsim(Floats{}, tokens, 2, Offsets{0, 2, 2, 3}), (Floats{0, 0, 0}));
+    CHECK_EQ(maxsim(query, Floats{}, 2, Offsets{0}), Floats{});
+}
+
+TEST(similarity, refuses_bad_arguments) {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const Floats two{1, 2};
+    CHECK_THROWS(invalid_argument, VectorIndex(Floats{1, nan}, 1, 2));
+    CHECK_THROWS(invalid_argument, VectorIndex(two, 2, 2));
+    CHECK_THROWS(invalid_argument, VectorIndex(two, 1, 0));
+    CHECK_THROWS(too_large, VectorIndex(two, 1, kMaxDimensions + 1));
+    CHECK_THROWS(invalid_argument, VectorIndex(two, -1, 2));
+    CHECK_THROWS(invalid_argument, VectorIndex(two, 1, 2).search(two, 0));
+    CHECK_THROWS(invalid_argument, VectorIndex(two, 1, 2).search(Floats{1}, 1));
+    CHECK_THROWS(invalid_argument, cosine_topk(Floats{1}, two, 1, 2, 1));
+    CHECK_THROWS(invalid_argument, cosine_topk(Floats{nan, 1}, two, 1, 2, 1));
+    CHECK_THROWS(invalid_argument, maxsim(two, two, 2, Offsets{}));
+    CHECK_THROWS(invalid_argument, maxsim(two, two, 2, Offsets{0, 2}));
+    CHECK_THROWS(invalid_argument, maxsim(two, two, 2, Offsets{0, 1, 0, 1}));
+    CHECK_THROWS(invalid_argument, maxsim(two, Floats{nan, 1}, 2, Offsets{0, 1}));
+    CHECK_THROWS(invalid_argument, maxsim(two, two, 0, Offsets{0}));
+}
