@@ -171,4 +171,5 @@ def _shelf(folder: Path, embedder: str | None) -> Iterator[Finding]:
         level = ERROR if problem.level == ERROR else WARNING
         yield Finding("shelf", level, f"{problem.where}: {problem.what}", problem.remedy)
     if not problems:
-        yield Finding("shelf", OK, f"{folder} has {count} {"book" if count == 1 else "books"}, {"sound" if count == 1 else "all of them sound"}")
+        books = "1 book, sound" if count == 1 else f"{count} books, all of them sound"
+        yield Finding("shelf", OK, f"{folder} has {books}")
