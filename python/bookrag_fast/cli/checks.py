@@ -160,7 +160,8 @@ def _disk(folder: Path) -> Iterator[Finding]:
 
 def _shelf(folder: Path, embedder: str | None) -> Iterator[Finding]:
     if not folder.exists():  # looking must not make one
-        yield Finding("shelf", OK, f"{folder} does not exist yet; `bookrag index` makes it")
+        found = "1 book, sound" if count == 1 else f"{count} books, all of them sound"
+        yield Finding("shelf", OK, f"{folder} has {found}")
         return
     from bookrag_fast.cli.options import opened
 
