@@ -245,10 +245,12 @@ def sequence(width: float) -> Drawing:
     calls = [
         (0, 1, "question"),
         (1, 1, "classify; Extract entities"),
-        (1, 2, "linked entities"),
+        (1, 3, "linked entities"),
+        (3, 3, "Text_Reasoning"),
+        (3, 2, "text scores"),
         (2, 2, "Select_by_Entity, Select_by_Section"),
         (2, 3, "nodes N_s"),
-        (3, 3, "Graph_Reasoning, Text_Reasoning"),
+        (3, 3, "Graph_Reasoning"),
         (3, 4, "two scores a node"),
         (4, 5, "kept nodes"),
         (5, 5, "Map, Reduce"),
@@ -265,7 +267,7 @@ def sequence(width: float) -> Drawing:
             middle, half = (xs[a] + xs[b]) / 2, 2 + 1.75 * len(text)
             d.add(Rect(middle - half, y, 2 * half, 8, fillColor=white, strokeColor=None))
             label(d, middle, y + 1, text, size=7)
-        y -= 22.5
+        y -= 19.2
     return d
 
 
@@ -278,7 +280,8 @@ def shelf(width: float) -> Drawing:
         y = 100 - i * 84
         box(d, 130, y, 112, 34, text, fill)
         arrow(d, (93, 75), (129, y + 17))
-    files = ["manifest.json", "nodes", "blocks", "entities", "relations", "links", "embeddings"]
+    files = ["manifest.json", "nodes, regions, cells", "pages", "entities, relations, links"]
+    files += ["merges, neighbours", "terms, postings", "node and entity vectors"]
     for i, name in enumerate(files):
         top = 126 - i * 20.5
         box(d, 300, top, 130, 17, name, SAND if i == 0 else GREEN)
