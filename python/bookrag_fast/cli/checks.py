@@ -160,8 +160,7 @@ def _disk(folder: Path) -> Iterator[Finding]:
 
 def _shelf(folder: Path, embedder: str | None) -> Iterator[Finding]:
     if not folder.exists():  # looking must not make one
-        found = "1 book, sound" if count == 1 else f"{count} books, all of them sound"
-        yield Finding("shelf", OK, f"{folder} has {found}")
+        yield Finding("shelf", OK, f"{folder} does not exist yet; `bookrag index` makes it")
         return
     from bookrag_fast.cli.options import opened
 
