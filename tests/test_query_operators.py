@@ -17,6 +17,7 @@ from bookrag_fast.query.plan import Category, Operation
 from bookrag_fast.query.question import prepare
 from bookrag_fast.query.sentences import split_sentences
 from factories import HashEmbedder, small_index
+from retrieval_twin import skyline_ranker
 
 EMBEDDER = HashEmbedder()
 INDEX = small_index(EMBEDDER)
@@ -52,18 +53,26 @@ def test_extract_links_nothing_rather_than_anything() -> None:
 # --- selectors --------------------------------------------------------------------------------
 
 
+def selected(seeds: list[int], text: dict[int, float], added: int) -> list[int]:
+    """Content nodes that Select_by_Entity and Select_by_Section select."""
+    scores = np.zeros(len(INDEX.nodes), np.float32)
+    scores[list(text)] = list(text.values())
+    found = INDEX.retriever.retrieve(seeds, np.ones(len(seeds)), scores, added_sections=added)
+    return sorted(found.nodes[: found.selected].tolist())
+
+
 def test_select_by_entity_takes_whole_chapters() -> None:
     found = extract(INDEX, prepare("NPSH", EMBEDDER), EMBEDDER, link_distance=0.3)
-    assert selectors.select_by_entity(INDEX, found).tolist() == [3, 4, 5, 6]
-    assert selectors.select_by_entity(INDEX, []).tolist() == []
+    assert selected([e.entity for e in found], {}, 4) == [4, 6]
+    assert selected([], {}, 4) == []
 
 
 def test_select_by_section_takes_the_most_relevant_chapters() -> None:
-    relevance = np.zeros(len(INDEX.nodes), np.float32)
-    relevance[[8, 4]] = [2.0, 1.0]
-    assert selectors.select_by_section(INDEX, relevance, at_most=1).tolist() == [7, 8, 9, 10]
-    assert selectors.select_by_section(INDEX, relevance, at_most=9).tolist() == [*range(3, 11)]
-    assert selectors.select_by_section(INDEX, relevance * 0, at_most=9).tolist() == []
+    text = {8: 2.0, 4: 1.0}
+    assert selected([], text, 1) == [8, 9, 10]
+    assert selected([], text, 9) == [4, 6, 8, 9, 10]
+    assert selected([1], text, 1) == [4, 6, 8, 9, 10]
+    assert selected([], dict.fromkeys(text, 0.0), 9) == []
 
 
 def test_filters() -> None:
@@ -164,7 +173,7 @@ def test_skyline_ranker_keeps_the_front_and_fills_up(
 ) -> None:
     values = np.array(points, np.float32)
     candidates = np.arange(100, 100 + len(points), dtype=np.int32)
-    kept = reasoners.skyline_ranker(candidates, list(values.T.copy()), minimum=minimum).tolist()
+    kept = skyline_ranker(candidates, list(values.T.copy()), minimum=minimum).tolist()
     front = [
         100 + i
         for i, p in enumerate(points)

@@ -71,4 +71,5 @@ import. Results are the same bit for bit.)");
     bookrag::python::bind_algorithms(m);
     bookrag::python::bind_similarity(m);
     bookrag::python::bind_page_text(m);
+    bookrag::python::bind_retrieval(m);
 }

@@ -10,5 +10,6 @@ void bind_pagerank(pybind11::module_& m);
 void bind_algorithms(pybind11::module_& m);
 void bind_similarity(pybind11::module_& m);
 void bind_page_text(pybind11::module_& m);
+void bind_retrieval(pybind11::module_& m);
 
 }  // namespace bookrag::python

@@ -153,6 +153,90 @@ class MergePlan(metaclass=_Pybind11Type):
     @property
     def skipped(self) -> _Int64s: ...
 
+class Retrieval(metaclass=_Pybind11Type):
+    def __init__(self, *args: NoReturn, **kwargs: NoReturn) -> None: ...  # made by the core
+    def __len__(self) -> int: ...
+    @property
+    def nodes(self) -> _Int32s: ...
+    @property
+    def relevance(self) -> _Float32s: ...
+    @property
+    def graph(self) -> _Float32s | None: ...
+    @property
+    def linked(self) -> bool: ...
+    @property
+    def kept(self) -> int: ...
+    @property
+    def selected(self) -> int: ...
+    @property
+    def by_entity(self) -> int: ...
+    @property
+    def by_section(self) -> int: ...
+    @property
+    def entities(self) -> int: ...
+    @property
+    def relations(self) -> int: ...
+    @property
+    def new_relations(self) -> int: ...
+    @property
+    def micros(self) -> dict[str, float]: ...
+
+class Retriever(metaclass=_Pybind11Type):
+    def __init__(
+        self,
+        tree: Tree,
+        graph: KnowledgeGraph,
+        link: GTLink,
+        neighbours: ArrayLike,
+        neighbour_cosines: ArrayLike,
+        relation_cosines: ArrayLike,
+        content: ArrayLike,
+        *,
+        chapter_depth: SupportsIndex = 2,
+    ) -> None: ...
+    @property
+    def num_nodes(self) -> int: ...
+    @property
+    def num_entities(self) -> int: ...
+    @property
+    def num_chapters(self) -> int: ...
+    def retrieve(
+        self,
+        seeds: ArrayLike,
+        seed_weights: ArrayLike,
+        text_scores: ArrayLike,
+        *,
+        named: ArrayLike | None = None,
+        bonus: ArrayLike | None = None,
+        added_sections: SupportsIndex = 4,
+        damping: SupportsFloat | SupportsIndex = 0.5,
+        percentile: SupportsFloat | SupportsIndex = 85.0,
+        minimum: SupportsIndex = 10,
+        graph_weight: SupportsFloat | SupportsIndex = 0.15,
+        limit: SupportsIndex | None = None,
+        tol: SupportsFloat | SupportsIndex = 1e-6,
+    ) -> Retrieval: ...
+    def graph_reasoning(
+        self,
+        nodes: ArrayLike,
+        seeds: ArrayLike,
+        seed_weights: ArrayLike,
+        *,
+        damping: SupportsFloat | SupportsIndex = 0.5,
+        percentile: SupportsFloat | SupportsIndex = 85.0,
+        tol: SupportsFloat | SupportsIndex = 1e-6,
+    ) -> _Float32s | None: ...
+    def augmented_pagerank(
+        self,
+        entities: ArrayLike,
+        seeds: ArrayLike,
+        seed_weights: ArrayLike,
+        *,
+        damping: SupportsFloat | SupportsIndex = 0.5,
+        percentile: SupportsFloat | SupportsIndex = 85.0,
+        tol: SupportsFloat | SupportsIndex = 1e-6,
+    ) -> _Float32s | None: ...
+
 @overload
 def personalized_pagerank(
     graph: KnowledgeGraph,

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bookrag_fast import core
-from bookrag_fast.document.model import Page, Region
+from bookrag_fast.document.model import Page
 from bookrag_fast.errors import InvalidArgumentError, UnknownNodeError
 from bookrag_fast.index.lexicon import STOP_WORDS, Lexicon, build_lexicon, tokenize
 from bookrag_fast.index.model import Entity, Merge, Node, NodeKind, Relation, normalise_name
@@ -62,21 +62,6 @@ class Neighbours:
 
     ids: IntArray
     cosines: FloatMatrix
-
-
-@dataclass(frozen=True, slots=True)
-class Edges:
-    """G's relations as columns, with what the augmentation of G' needs.
-
-    ``cosines`` float32[relations]: of the two ends' vectors. ``related_neighbours`` bool[V, k]:
-    whether an entity and its neighbour in `Neighbours` are already joined by a relation.
-    """
-
-    sources: IntArray
-    targets: IntArray
-    weights: npt.NDArray[np.float32]
-    cosines: npt.NDArray[np.float32]
-    related_neighbours: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -165,9 +150,6 @@ class BookIndex:
             node = self.nodes[node.parent]
         return tuple(reversed(path))
 
-    def node_regions(self, node_id: int) -> tuple[Region, ...]:
-        return self.nodes[node_id].regions
-
     def label(self, page: int) -> str | None:
         """Printed label of a physical page."""
         return self.pages[page - 1].label if 1 <= page <= len(self.pages) else None
@@ -255,27 +237,32 @@ class BookIndex:
         return {name: tuple(ids) for name, ids in found.items()}
 
     @cached_property
-    def longest_name(self) -> int:
-        """Words in the longest entity name: how far Extract has to look."""
-        return max((name.count(" ") + 1 for name in self.names), default=1)
-
-    @cached_property
-    def edges(self) -> Edges:
-        """Relations as columns; made once, when a book is first asked."""
+    def relation_cosines(self) -> npt.NDArray[np.float32]:
+        """Cosine of the two ends' vectors, float32[relations]."""
         count = len(self.relations)
         sources = np.fromiter((r.source for r in self.relations), np.int32, count)
         targets = np.fromiter((r.target for r in self.relations), np.int32, count)
-        weights = np.fromiter((r.weight for r in self.relations), np.float32, count)
         cosines = np.empty(count, dtype=np.float32)
         for start in range(0, count, _EDGE_BLOCK):  # bounds the gathered vectors
             part = slice(start, start + _EDGE_BLOCK)
             ends = self.entity_vectors[sources[part]], self.entity_vectors[targets[part]]
             cosines[part] = np.einsum("ij,ij->i", *ends)
-        size = np.int64(max(1, len(self.entities)))
-        joined = np.unique(np.concatenate([sources * size + targets, targets * size + sources]))
-        own = np.arange(len(self.entities), dtype=np.int64)[:, None]
-        related = np.isin(own * size + self.neighbours.ids, joined)
-        return Edges(sources, targets, weights, cosines, related)
+        return cosines
+
+    @cached_property
+    def retriever(self) -> core.Retriever:
+        """The compiled hot path over T, G and M; made once, when a book is first asked."""
+        content = np.zeros(len(self.nodes), dtype=np.bool_)
+        content[self.content_nodes] = True
+        return core.Retriever(
+            self.tree,
+            self.graph,
+            self.links,
+            self.neighbours.ids,
+            self.neighbours.cosines,
+            self.relation_cosines,
+            content,
+        )
 
     def check_vectors(self) -> None:
         """Matrices have the shapes that the rest relies on."""

@@ -1,4 +1,4 @@
-"""Reasoners score nodes: by text, by the graph, and by both at once (the skyline)."""
+"""Reasoners score nodes: by text, and by the graph. (Both at once: see `retrieve`.)"""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from bookrag_fast import core
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.query.formulators import LinkedEntity
 from bookrag_fast.query.question import Question
 
-__all__ = ["graph_reasoning", "skyline_ranker", "text_reasoning"]
+__all__ = ["graph_reasoning", "seeds_of", "text_reasoning"]
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
@@ -69,74 +68,15 @@ def graph_reasoning(
     ceil(mean degree) new edges a node. Personalized PageRank runs from the linked entities with
     weights (cos + 1) / 2; a node's score is the sum over its entities.
     """
-    entities = index.links.entities_of_many(selected)
-    if not len(entities):
-        return None
-    local = np.full(len(index.entities), -1, dtype=np.int32)
-    local[entities] = np.arange(len(entities), dtype=np.int32)
-    seeds = [link for link in linked if local[link.entity] >= 0]
-    if not seeds:
-        return None
-    graph = _augmented(index, entities, local, percentile)
-    rank = core.personalized_pagerank(
-        graph,
-        local[[s.entity for s in seeds]],
-        np.array([s.weight for s in seeds], dtype=np.float32),
-        damping=damping,
+    seeds, weights = seeds_of(linked)
+    return index.retriever.graph_reasoning(
+        selected, seeds, weights, damping=damping, percentile=percentile
     )
-    whole = np.zeros(len(index.entities), dtype=np.float32)
-    whole[entities] = rank
-    return core.project(index.links, whole)
 
 
-def _augmented(
-    index: BookIndex, entities: IntArray, local: IntArray, percentile: float
-) -> core.KnowledgeGraph:
-    edges = index.edges
-    inside = (local[edges.sources] >= 0) & (local[edges.targets] >= 0)
-    sources = local[edges.sources[inside]]
-    targets = local[edges.targets[inside]]
-    weights = edges.weights[inside]
-    if len(sources):
-        threshold = float(np.percentile(edges.cosines[inside], percentile))
-        at_most = max(1, int(np.ceil(2 * len(sources) / len(entities))))
-        near = local[index.neighbours.ids[entities]]
-        near[index.neighbours.ids[entities] < 0] = -1
-        cosines = index.neighbours.cosines[entities]
-        fresh = (
-            (near >= 0)
-            & (cosines >= max(threshold, 1e-6))
-            & ~index.edges.related_neighbours[entities]
-        )
-        fresh &= np.cumsum(fresh, axis=1) <= at_most
-        row, column = np.nonzero(fresh)
-        # A pair that is near both ways is one edge, not two.
-        low = np.minimum(row, near[row, column]).astype(np.int64)
-        high = np.maximum(row, near[row, column]).astype(np.int64)
-        _, first = np.unique(low * len(entities) + high, return_index=True)
-        sources = np.concatenate([sources, low[first].astype(np.int32)])
-        targets = np.concatenate([targets, high[first].astype(np.int32)])
-        weights = np.concatenate([weights, cosines[row, column][first]])
-    return core.KnowledgeGraph(len(entities), sources, targets, weights)
-
-
-def skyline_ranker(candidates: IntArray, scores: Sequence[FloatArray], *, minimum: int) -> IntArray:
-    """Candidates that no other beats or equals on every score with one better; if fewer than
-    ``minimum`` remain, the best by each score in turn fill up. In candidate order.
-
-    Args:
-        candidates: node ids.
-        scores: one float32[len(candidates)] for each criterion.
-    """
-    if len(scores) == 1:
-        kept = np.flatnonzero(scores[0] == scores[0].max()) if len(candidates) else np.zeros(0, int)
-    else:
-        kept = core.skyline(np.stack(scores, axis=1))
-    chosen = dict.fromkeys(kept.tolist())
-    orders = [np.argsort(-s, kind="stable").tolist() for s in scores]
-    for best in zip(*orders, strict=True):
-        for position in best:
-            if len(chosen) >= minimum:
-                break
-            chosen.setdefault(position)
-    return candidates[sorted(chosen)]
+def seeds_of(linked: Sequence[LinkedEntity]) -> tuple[IntArray, FloatArray]:
+    """Where the personalized PageRank starts: entities and their weights."""
+    return (
+        np.array([link.entity for link in linked], dtype=np.int32),
+        np.array([link.weight for link in linked], dtype=np.float32),
+    )

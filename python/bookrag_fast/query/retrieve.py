@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from bookrag_fast import core
 from bookrag_fast.config import RetrievalSettings
 from bookrag_fast.errors import InvalidArgumentError
 from bookrag_fast.index.book_index import BookIndex
@@ -16,7 +18,7 @@ from bookrag_fast.index.model import NodeKind
 from bookrag_fast.models.protocols import Embedder
 from bookrag_fast.query import reasoners, selectors
 from bookrag_fast.query.formulators import extract
-from bookrag_fast.query.plan import QueryPlan
+from bookrag_fast.query.plan import OperatorTrace, QueryPlan
 from bookrag_fast.query.question import Question
 from bookrag_fast.query.tracing import Tracer
 
@@ -71,78 +73,74 @@ def retrieve(
     with tracer.operator("Text_Reasoning") as note:
         text = reasoners.text_reasoning(index, question)
         note["nodes"] = len(text)
-    with tracer.operator("Select_by_Entity") as note:
-        by_entity = selectors.select_by_entity(index, linked)
-        note["nodes"] = len(by_entity)
-    with tracer.operator("Select_by_Section") as note:
-        by_section = selectors.select_by_section(index, text, at_most=settings.added_sections)
-        note["nodes"] = len(by_section)
-    selected = np.union1d(by_entity, by_section)
-    bonus = np.zeros(len(index.nodes), dtype=np.float32)
+    named: list[int] = []
+    bonus: list[float] = []
     for step in plan.steps:
         if step.operator == "Filter_Range":
-            selected = _add_named_pages(index, step.params["pages"], selected, bonus, tracer)
-    selected = _add_named_items(index, question, selected, bonus)
-    with tracer.operator("Graph_Reasoning") as note:
-        graph = reasoners.graph_reasoning(
-            index,
-            selected.astype(np.int32),
-            linked,
-            damping=settings.damping,
-            percentile=settings.augment_percentile,
-        )
-        note["linked"] = graph is not None
-    with tracer.operator("Skyline_Ranker") as note:
-        content = np.intersect1d(selected, index.content_nodes).astype(np.int32)
-        relevance = text + bonus
-        if graph is not None:
-            relevance = relevance + _GRAPH_WEIGHT * _to_unit(graph)
-        criteria = [relevance[content] if graph is None else (text + bonus)[content]]
-        if graph is not None:
-            criteria.append(graph[content])
-        skyline = reasoners.skyline_ranker(content, criteria, minimum=settings.skyline_minimum)
-        note["candidates"], note["kept"] = len(content), len(skyline)
-    tier = np.full(len(index.nodes), 2, dtype=np.int8)
-    tier[content] = 1
-    tier[skyline] = 0
-    everything = index.content_nodes
-    order = everything[np.lexsort((everything, -relevance[everything], tier[everything]))]
-    scores = {"relevance": relevance[order], "text": text[order]}
-    if graph is not None:
-        scores["graph"] = graph[order]
-    return Ranked(index, order, scores)
+            pages = _named_pages(index, step.params["pages"], tracer)
+            named += pages
+            bonus += [_NAMED_PAGE] * len(pages)
+    items = _named_items(index, question)
+    named += items
+    bonus += [_NAMED_ITEM] * len(items)
+    seeds, weights = reasoners.seeds_of(linked)
+    found = index.retriever.retrieve(
+        seeds,
+        weights,
+        text,
+        named=np.array(named, dtype=np.int32),
+        bonus=np.array(bonus, dtype=np.float32),
+        added_sections=settings.added_sections,
+        damping=settings.damping,
+        percentile=settings.augment_percentile,
+        minimum=settings.skyline_minimum,
+        graph_weight=_GRAPH_WEIGHT,
+    )
+    _trace(found, tracer)
+    scores = {"relevance": found.relevance, "text": text[found.nodes]}
+    if found.graph is not None:
+        scores["graph"] = found.graph
+    return Ranked(index, found.nodes, scores)
 
 
-def _to_unit(values: FloatArray) -> FloatArray:
-    top = float(values.max(initial=0.0))
-    return values / top if top > 0 else values
+def _trace(found: core.Retrieval, tracer: Tracer) -> None:
+    """The operators that ran as one, each with its own time."""
+    micros = found.micros
+
+    def say(operator: str, stages: Sequence[str], **detail: Any) -> None:
+        ms = sum(micros[stage] for stage in stages) / 1e3
+        tracer.operators.append(OperatorTrace(operator, ms, detail))
+
+    say("Select_by_Entity", ["by_entity"], nodes=found.by_entity)
+    say("Select_by_Section", ["by_section"], nodes=found.by_section)
+    say(
+        "Graph_Reasoning",
+        ["augment", "pagerank", "project"],
+        linked=found.linked,
+        entities=found.entities,
+        relations=found.relations,
+        new_relations=found.new_relations,
+    )
+    say("Skyline_Ranker", ["skyline", "order"], candidates=found.selected, kept=found.kept)
 
 
-def _add_named_pages(
-    index: BookIndex,
-    pages: list[str],
-    selected: npt.NDArray[Any],
-    bonus: FloatArray,
-    tracer: Tracer,
-) -> npt.NDArray[Any]:
+def _named_pages(index: BookIndex, pages: list[str], tracer: Tracer) -> list[int]:
+    """Nodes on pages that the question names; one on several of its ranges stands several times."""
+    nodes: list[int] = []
     with tracer.operator("Filter_Range") as note:
         note["pages"] = pages
         for value in pages:
             try:
-                found = selectors.filter_range(index, value)
+                nodes += selectors.filter_range(index, value).tolist()
             except InvalidArgumentError as error:
                 note["refused"] = str(error)  # a question is never lost to a malformed range
-                continue
-            bonus[found] += _NAMED_PAGE
-            selected = np.union1d(selected, found)
-        note["nodes"] = int((bonus > 0).sum())
-    return selected
+        note["nodes"] = len(set(nodes))
+    return nodes
 
 
-def _add_named_items(
-    index: BookIndex, question: Question, selected: npt.NDArray[Any], bonus: FloatArray
-) -> npt.NDArray[Any]:
+def _named_items(index: BookIndex, question: Question) -> list[int]:
     """Tables and figures that the question names by number ("Table 3", 図1)."""
+    nodes: list[int] = []
     for match in _ITEM.finditer(question.text):
         word = (match.group("kind") or match.group("ja")).lower()
         number = match.group("n") or match.group("m")
@@ -150,9 +148,9 @@ def _add_named_items(
         caption = re.compile(
             rf"\s*(?:table|figure|fig\.?|表|図)\s*{re.escape(number)}(?![\d])(?!\.\d)", re.I
         )
-        found = [
-            n.node_id for n in index.nodes if n.kind is kind and caption.match(n.title or n.text)
+        nodes += [
+            n
+            for n in index.tree.nodes_of_kind(kind).tolist()
+            if caption.match(index.nodes[n].title or index.nodes[n].text)
         ]
-        bonus[found] += _NAMED_ITEM
-        selected = np.union1d(selected, np.array(found, dtype=np.int32))
-    return selected
+    return nodes

@@ -1,4 +1,5 @@
-"""Selectors narrow the tree before anything is ranked: by entity, section, page or modality.
+"""Selectors narrow the tree before anything is ranked: by section, page or modality. (By entity and
+by relevance: see `retrieve`.)
 
 Node sets are sorted, unique int32 arrays, so that they can be united and intersected cheaply.
 """
@@ -6,7 +7,6 @@ Node sets are sorted, unique int32 arrays, so that they can be united and inters
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,61 +14,14 @@ from rapidfuzz import fuzz
 
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.model import NodeKind, normalise_name
-from bookrag_fast.query.formulators import LinkedEntity
 from bookrag_fast.query.ranges import pages_of
 
-__all__ = [
-    "CHAPTER_DEPTH",
-    "filter_modal",
-    "filter_range",
-    "find_sections",
-    "select_by_entity",
-    "select_by_section",
-    "subtrees",
-]
+__all__ = ["CHAPTER_DEPTH", "filter_modal", "filter_range", "find_sections"]
 
 IntArray = npt.NDArray[np.int32]
 
 CHAPTER_DEPTH = 2  # root 0, document title 1, chapters 2
 _TITLE_SIMILARITY = 85.0  # of 100, for a section named by a slightly different title
-_EMPTY = np.zeros(0, dtype=np.int32)
-
-
-def subtrees(index: BookIndex, nodes: IntArray) -> IntArray:
-    """N_s: the whole chapters (ancestors at depth 2) that hold these nodes."""
-    tops = np.unique(index.tree.ancestors_at_depth(nodes, CHAPTER_DEPTH))
-    return index.tree.subtree_union(tops[tops >= 0])
-
-
-def select_by_entity(index: BookIndex, linked: Sequence[LinkedEntity]) -> IntArray:
-    """Linked entities → GT-Link → their ancestors at depth 2 → these sections' subtrees."""
-    if not linked:
-        return _EMPTY
-    entities = np.array(sorted({link.entity for link in linked}), dtype=np.int32)
-    return subtrees(index, index.links.nodes_of_many(entities))
-
-
-def select_by_section(
-    index: BookIndex, relevance: npt.NDArray[np.float32], *, at_most: int
-) -> IntArray:
-    """The chapters that hold the most relevant nodes, whatever entities they name.
-
-    Args:
-        relevance: float32[nodes], larger is better; nodes at 0 or below add nothing.
-        at_most: chapters added.
-
-    Offline twin of the paper's Select_by_Section, in which a model reads the title paths.
-    """
-    chosen: list[int] = []
-    content = index.content_nodes
-    order = content[np.argsort(-relevance[content], kind="stable")]
-    tops = index.tree.ancestors_at_depth(order, CHAPTER_DEPTH)
-    for node, top in zip(order, tops, strict=True):
-        if len(chosen) >= at_most or relevance[node] <= 0:
-            break
-        if top >= 0 and top not in chosen:
-            chosen.append(int(top))
-    return index.tree.subtree_union(np.array(sorted(chosen), dtype=np.int32))
 
 
 def filter_range(index: BookIndex, pages: str, nodes: IntArray | None = None) -> IntArray:
