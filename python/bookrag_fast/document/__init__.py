@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bookrag_fast.document.isolated import IsolatedReader
 from bookrag_fast.document.model import (
     BBox,
     Block,
@@ -22,6 +23,7 @@ __all__ = [
     "BlockKind",
     "Cell",
     "Document",
+    "IsolatedReader",
     "OutlineEntry",
     "Page",
     "PageStatus",

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from bookrag_fast.config import Settings, load_settings
-from bookrag_fast.document import read_document
+from bookrag_fast.document import Document, IsolatedReader, read_document
 from bookrag_fast.errors import (
     IndexStoreError,
     ModelMismatchError,
@@ -51,6 +51,7 @@ class Library:
         self._embedder = embedder
         self._settings = settings
         self._shelf = Shelf(folder, keep_open=settings.open_books)
+        self._reader = IsolatedReader(memory_mb=settings.reader_memory_mb)
         self._executor = Executor(embedder, settings.retrieval)
         self._runner = LoopRunner()
 
@@ -79,6 +80,7 @@ class Library:
     def close(self) -> None:
         """Release files and threads. The library cannot be used afterwards."""
         self._runner.close()
+        self._reader.close()
         self._shelf.close()
 
     def __enter__(self) -> Library:
@@ -350,7 +352,7 @@ class Library:
         info = self._embedder.info
         if known is not None and known[1] == info.fingerprint and self._intact(known[0].id):
             return known[0]
-        document = read_document(path, password=password, progress=reporter.pages)
+        document = self._read(path, password, reporter)
         book_id = document.sha256[:_BOOK_ID_CHARS]
         index = build_index(
             document,
@@ -363,6 +365,13 @@ class Library:
         book = self._shelf.put(index, last_word=reporter.check)
         reporter.stage("done", len(index.entities), len(index.entities), "entities")
         return book
+
+    def _read(self, path: Path, password: str | None, reporter: ProgressReporter) -> Document:
+        if not self._settings.isolate_reader:
+            return read_document(path, password=password, progress=reporter.pages)
+        return self._reader.read(
+            path, password=password, progress=reporter.pages, check=reporter.check
+        )
 
     def _intact(self, book_id: str) -> bool:
         try:

@@ -202,9 +202,9 @@ class SearchResult:
     def to_json(self) -> dict[str, Any]:
         return {
             "evidence": [e.to_json() for e in self.evidence],
-            "notes": list(self.notes),
             "plan": self.plan.to_json(),
             "timings_ms": self.trace.timings_ms(),
+            **({"notes": list(self.notes)} if self.notes else {}),
         }
 
 
@@ -223,7 +223,7 @@ class Answer:
     def to_json(self) -> dict[str, Any]:
         return {
             "answer": self.text,
-            "notes": list(self.notes),
+            **({"notes": list(self.notes)} if self.notes else {}),
             "citations": [c.to_json() for c in self.citations],
             "plan": self.plan.to_json(),
             "trace": self.trace.to_json(),

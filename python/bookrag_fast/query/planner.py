@@ -71,8 +71,9 @@ _STRUCTURAL = frozenset(
     ).split()
 )
 
+_SPAN = r"\d+(?:\s*(?:[-–—]|to|through)\s*\d+|\s*[-–—](?!\s*\w))?"
 _PAGES = re.compile(
-    r"\bpages?\s+((?:\d+\s*(?:[-–—]|to|through|and)\s*\d+|\d+\s*-|\d+)(?:\s*,\s*\d+(?:\s*[-–—]\s*\d+)?)*"
+    rf"\bpages?\s+({_SPAN}(?:\s*(?:,|,?\s*and)\s*{_SPAN})*"
     r"|[ivxlc]+(?:\s*(?:[-–—]|to|through)\s*[ivxlc]+)?\b)",
     re.I,
 )
@@ -150,7 +151,7 @@ def _ja_pages(match: re.Match[str]) -> str:
 
 def _tidy(pages: str) -> str:
     joined = re.sub(r"\s*(?:to|through|[–—])\s*", "-", pages.strip(), flags=re.I)
-    return re.sub(r"\s*and\s*", ",", joined, flags=re.I)
+    return re.sub(r"\s*,?\s*and\s*", ",", joined, flags=re.I)
 
 
 # --- global -----------------------------------------------------------------------------------

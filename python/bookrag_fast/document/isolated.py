@@ -1,0 +1,225 @@
+"""Reading documents in a process of their own, so that no file can take the caller down.
+
+A worker is kept for the next document: starting one costs about as much as reading ten pages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+from typing import BinaryIO
+
+from bookrag_fast import errors
+from bookrag_fast.document.model import Document
+from bookrag_fast.document.transfer import from_json
+from bookrag_fast.errors import BookragError, DamagedPdfError, DocumentError, TooLargeError
+
+__all__ = ["IsolatedReader"]
+
+_POLL_S = 0.1  # how soon a cancellation is heeded
+_SILENCE_S = 300.0  # a page that takes longer than this never ends
+_DOCUMENTS = 64  # read by one worker before a fresh one takes over
+_CODES = {
+    kind.code: kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, BookragError)
+}
+
+
+class IsolatedReader:
+    """`read_document` in worker processes. Safe to share between threads: each document that is
+    being read has a worker to itself.
+
+    Args:
+        memory_mb: address space of a worker. A document that needs more is refused.
+    """
+
+    def __init__(self, *, memory_mb: int) -> None:
+        self._memory_mb = memory_mb
+        self._idle: list[_Worker] = []  # one list for life: the finalizer holds it
+        self._guard = threading.Lock()
+        self._owner = os.getpid()
+        self._finalizer = weakref.finalize(self, _kill_all, self._idle, self._owner)
+
+    def read(
+        self,
+        path: Path,
+        *,
+        password: str | None = None,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+        check: Callable[[], None] = lambda: None,
+    ) -> Document:
+        """Read a document; errors as for `read_document`.
+
+        Args:
+            progress: called with (pages done, pages in all).
+            check: called several times a second; whatever it raises ends the reading at once.
+
+        Raises:
+            DamagedPdfError: also when the file made the PDF library crash or hang.
+            TooLargeError: also when the worker's memory was not enough.
+        """
+        worker = self._take()
+        try:
+            document = worker.read(path, password, progress, check)
+        except BookragError as error:
+            self._give_back(worker, sound=not isinstance(error, _WorkerLostError))
+            raise
+        except BaseException:  # cancelled, interrupted: what it was doing is nobody's business now
+            worker.kill()
+            raise
+        self._give_back(worker, sound=True)
+        return document
+
+    def close(self) -> None:
+        """End the idle worker. Documents that are being read are not disturbed."""
+        with self._guard:
+            _kill_all(self._idle, self._owner)
+
+    def _take(self) -> _Worker:
+        with self._guard:
+            if os.getpid() != self._owner:  # forked: the workers are the parent's
+                self._owner = os.getpid()
+                self._idle.clear()
+            while self._idle:
+                worker = self._idle.pop()
+                if worker.alive():  # what ended while idle is no document's fault
+                    return worker
+                worker.kill()
+        return _Worker(self._memory_mb)
+
+    def _give_back(self, worker: _Worker, *, sound: bool) -> None:
+        with self._guard:
+            if sound and not self._idle and worker.documents < _DOCUMENTS:
+                self._idle.append(worker)
+                return
+        worker.kill()
+
+
+def _kill_all(workers: list[_Worker], owner: int) -> None:
+    if os.getpid() == owner:  # in a forked child they are the parent's
+        for worker in workers:
+            worker.kill()
+    workers.clear()
+
+
+class _WorkerLostError(BookragError):
+    """Marks errors after which the worker is gone; never seen outside."""
+
+
+class _LostDamagedError(DamagedPdfError, _WorkerLostError):
+    pass
+
+
+class _LostTooLargeError(TooLargeError, _WorkerLostError):
+    pass
+
+
+class _Worker:
+    """One child process and the pipes to it."""
+
+    def __init__(self, memory_mb: int) -> None:
+        self.documents = 0
+        self._memory_mb = memory_mb
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own module, by our own Python
+                [sys.executable, "-m", "bookrag_fast.document.child", str(memory_mb)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as error:
+            raise DocumentError(
+                f"cannot start a process to read documents: {error.strerror}",
+                "free some memory or processes, or set isolate_reader to false",
+            ) from error
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._requests: BinaryIO = self._process.stdin  # type: ignore[assignment]
+        self._answers: BinaryIO = self._process.stdout  # type: ignore[assignment]
+        self._buffer = bytearray()
+
+    def read(
+        self,
+        path: Path,
+        password: str | None,
+        progress: Callable[[int, int], None],
+        check: Callable[[], None],
+    ) -> Document:
+        self.documents += 1
+        request = {"path": os.fsencode(path.absolute()).hex(), "password": password}
+        with contextlib.suppress(BrokenPipeError):  # found out when its answer does not come
+            self._requests.write(json.dumps(request).encode("ascii") + b"\n")
+            self._requests.flush()
+        pages = 0
+        while True:
+            kind, payload = self._frame(path, pages, check)
+            if kind == "progress":
+                pages, total = json.loads(payload)
+                progress(pages, total)
+            elif kind == "document":
+                return from_json(payload)
+            elif kind == "memory":
+                raise self._too_large(path, pages)
+            else:
+                fields = json.loads(payload)
+                raise _CODES.get(fields["code"], DocumentError)(fields["message"], fields["hint"])
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        self._process.kill()
+        with contextlib.suppress(OSError):
+            self._requests.close()
+        self._answers.close()
+        self._process.wait()
+
+    def _frame(self, path: Path, pages: int, check: Callable[[], None]) -> tuple[str, bytes]:
+        heard = monotonic()
+        head = -1
+        size = 0
+        while head < 0 or len(self._buffer) < head + 1 + size:
+            if head < 0 and (head := self._buffer.find(b"\n")) >= 0:
+                size = int(self._buffer[:head].split()[1])
+                continue
+            check()
+            ready, _, _ = select.select([self._answers], [], [], _POLL_S)
+            if ready:
+                data = os.read(self._answers.fileno(), 1 << 20)
+                if not data:
+                    raise self._died(path, pages)
+                self._buffer += data
+                heard = monotonic()
+            elif monotonic() - heard > _SILENCE_S:
+                raise _LostDamagedError(
+                    f"page {pages + 1} of {path.name} was not read within {_SILENCE_S:.0f} s",
+                    "open and save the file with another PDF program",
+                )
+        kind = self._buffer[:head].split()[0].decode("ascii")
+        payload = bytes(self._buffer[head + 1 : head + 1 + size])
+        del self._buffer[: head + 1 + size]
+        return kind, payload
+
+    def _died(self, path: Path, pages: int) -> BookragError:
+        status = self._process.wait()
+        return _LostDamagedError(
+            f"{path.name} broke the PDF library at page {pages + 1} (status {status}), or needs "
+            f"more than {self._memory_mb} MiB",
+            "open and save the file with another PDF program, or raise reader_memory_mb",
+        )
+
+    def _too_large(self, path: Path, pages: int) -> BookragError:
+        return _LostTooLargeError(
+            f"{path.name} needs more than {self._memory_mb} MiB at page {pages + 1}",
+            "raise reader_memory_mb in the configuration, or split the file",
+        )

@@ -1,0 +1,89 @@
+"""A Document as JSON and back, to cross from the process that reads a PDF to the one that asked.
+
+JSON, because what comes out of a process that parses hostile files is data, never code.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bookrag_fast.document.model import (
+    BBox,
+    Block,
+    BlockKind,
+    Cell,
+    Document,
+    OutlineEntry,
+    Page,
+    PageStatus,
+    Region,
+    Style,
+)
+
+__all__ = ["from_json", "to_json"]
+
+
+def to_json(document: Document) -> bytes:
+    """Compact ASCII; what a damaged font made of a text (lone surrogates) survives as escapes."""
+    return json.dumps(
+        {
+            "name": document.name,
+            "sha256": document.sha256,
+            "title": document.title,
+            "pages": [
+                (p.number, p.label, p.width, p.height, p.status.value, p.note)
+                for p in document.pages
+            ],
+            "blocks": [_block_to(b) for b in document.blocks],
+            "outline": [(e.title, e.level, e.page, e.top) for e in document.outline],
+            "warnings": document.warnings,
+        },
+        separators=(",", ":"),
+    ).encode("ascii")
+
+
+def from_json(data: bytes) -> Document:
+    """Raises ValueError, TypeError or LookupError for what `to_json` did not write."""
+    found = json.loads(data)
+    return Document(
+        name=found["name"],
+        sha256=found["sha256"],
+        title=found["title"],
+        pages=tuple(
+            Page(number, label, width, height, PageStatus(status), note)
+            for number, label, width, height, status, note in found["pages"]
+        ),
+        blocks=tuple(_block_from(b) for b in found["blocks"]),
+        outline=tuple(OutlineEntry(*entry) for entry in found["outline"]),
+        warnings=tuple(found["warnings"]),
+    )
+
+
+def _block_to(b: Block) -> tuple[Any, ...]:
+    s = b.style
+    return (
+        b.kind.value,
+        b.text,
+        [(r.page, *r.bbox) for r in b.regions],
+        (s.size, s.bold, s.italic, s.family, s.color, s.indent, s.gap_before, s.centered),
+        b.line_count,
+        b.numbering,
+        [(c.row, c.column, c.text, c.row_span, c.column_span, c.header, c.bbox) for c in b.cells],
+    )
+
+
+def _block_from(values: list[Any]) -> Block:
+    kind, text, regions, style, line_count, numbering, cells = values
+    return Block(
+        BlockKind(kind),
+        text,
+        tuple(Region(page, BBox(*box)) for page, *box in regions),
+        Style(*style),
+        line_count,
+        numbering,
+        tuple(
+            Cell(row, column, words, row_span, column_span, header, box and BBox(*box))
+            for row, column, words, row_span, column_span, header, box in cells
+        ),
+    )
