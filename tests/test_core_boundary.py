@@ -254,6 +254,12 @@ def test_any_input_is_answered_or_refused(
         lambda: core.merge_plan(n, a, a, a.reshape(-1, 2) if a.size % 2 == 0 else None),
         lambda: core.skyline(a),
         lambda: core.gradient_drop(a),
+        lambda: core.cosine_topk(a, b, n),
+        lambda: core.cosine_topk(a, a, k),
+        lambda: core.VectorIndex(a),
+        lambda: core.VectorIndex(np.ones((3, 2))).search(a, n),
+        lambda: core.maxsim(a, b, c),
+        lambda: core.maxsim(a, a, [0, len(a)] if a.ndim else c),
         lambda: core.personalized_pagerank(graph, a, b, entities=c),
         lambda: core.personalized_pagerank(graph, a),
         lambda: core.project(link, a),
@@ -458,6 +464,45 @@ def test_arrays_written_to_by_another_thread_cannot_crash_a_call() -> None:
         thread.join()
 
 
+def test_an_index_shared_by_threads_answers_each_alike() -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(3000, 200)).astype(np.float32) * np.arange(1, 201) ** -0.9
+    index = core.VectorIndex(rows)
+    expected = [index.search(row, 7)[0].tolist() for row in rows[:40]]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            found = pool.map(lambda row: index.search(row, 7)[0].tolist(), rows[:40])
+            assert list(found) == expected
+
+
+def test_vectors_of_any_layout_and_half_precision() -> None:
+    rng = np.random.default_rng(5)
+    wide = rng.normal(size=(60, 40)).astype(np.float16)
+    rows = wide[::2, ::2]
+    expected = core.cosine_topk(rows[:3].copy(), rows.copy(), 5)
+    packed = np.frombuffer(b"\0" + rows.tobytes(), np.uint8)[1:].view(np.float16)
+    frozen = rows.copy()
+    frozen.flags.writeable = False
+    layouts = (
+        rows,
+        np.asfortranarray(rows),
+        packed.reshape(rows.shape),
+        frozen,
+        rows.astype(">f2"),
+    )
+    for same in layouts:
+        found = core.cosine_topk(same[:3], same, 5)
+        assert found[0].tolist() == expected[0].tolist()
+        assert found[1].tolist() == expected[1].tolist()
+        assert core.VectorIndex(same).search(same[1], 5)[0].tolist() == expected[0][1].tolist()
+    assert expected[0].flags.writeable
+    query = rows[0].copy()
+    index = core.VectorIndex(rows)
+    before = index.search(query, 3)[0].tolist()
+    wide[:] = 0  # an index keeps its own copy
+    assert index.search(query, 3)[0].tolist() == before
+
+
 # --- leaks --------------------------------------------------------------------------------------
 
 
@@ -483,6 +528,9 @@ def test_nothing_leaks_over_a_hundred_thousand_calls(
         lambda: core.personalized_pagerank(graph, seeds, [1, 2]),
         lambda: core.skyline(scores),
         lambda: core.gradient_drop(scores).order,
+        lambda: core.VectorIndex(scores).search(scores[0], 1),
+        lambda: core.cosine_topk(scores, scores.astype(np.float16), 2),
+        lambda: core.maxsim(scores, scores, [0, 1, 2]),
         lambda: core.merge_plan(50, [1], [2], [[3, 4]]).representative,
         lambda: core.Tree(parents, zeros, zeros, zeros).subtree(3),
         lambda: core.KnowledgeGraph(50, *RELATIONS).neighbours(1),

@@ -55,8 +55,10 @@ void bind_index(py::module_& m) {
         R"(Rows kept for many exact cosine searches: float32 and, beside it, int8 with a scale a row.
 
 A search reads the int8 copy and bounds the error of every cosine (Cauchy-Schwarz, from what rounding
-took away); only rows that can still be among the k best are computed in float32. Same result as
-cosine_topk. Immutable; any number of threads may share one.)")
+took away); only rows that can still be among the k best are computed in float32. Where rows lie near a
+subspace, as embeddings do, int8 projections onto 64 directions (Halko, Martinsson, Tropp, arXiv
+0909.4061) discard most rows before, by a bound as well. Same result as cosine_topk, always. Immutable;
+any number of threads may share one.)")
         .def(py::init([](const py::object& rows) {
                  const Floats r(rows, "rows", 2);
                  return without_gil([&] {

@@ -9,7 +9,6 @@
 
 #include "bookrag/similarity.hpp"
 #include "cosines.hpp"
-#include "sorting.hpp"
 
 namespace bookrag {
 
@@ -43,6 +42,27 @@ double quantise(std::span<const float> values, double most, Integer* out, float&
     }
     return std::sqrt(error) * (1.0 + 1e-6);
 }
+
+// Memory of a search, kept by the thread for its next one: allocated anew it would cost page faults
+// for a third of the time.
+struct Scratch {
+    std::vector<float> about;
+    std::vector<float> heap;
+    std::vector<std::int32_t> found;
+    std::vector<float> projection = std::vector<float>(idx(kDirections));
+    std::vector<std::int16_t> integers = std::vector<std::int16_t>(idx(kDirections));
+
+    // The same for everyone on this thread: no two searches overlap on one.
+    static Scratch& of(std::int64_t n, std::int64_t k) {
+        thread_local Scratch scratch;
+        if (std::ssize(scratch.about) < n) {
+            scratch.about.resize(idx(n));
+            scratch.found.resize(idx(n));
+        }
+        if (std::ssize(scratch.heap) < k) scratch.heap.resize(idx(k));
+        return scratch;
+    }
+};
 
 // The largest integer in a query such that sums of `width` products with bytes stay in 32 bits.
 double finest(std::int64_t width) {
@@ -234,34 +254,32 @@ float VectorIndex::cosine(const Prepared& query, std::int32_t row) const {
 std::vector<std::int32_t> VectorIndex::by_projection(const Prepared& query) const {
     const auto& kernel = similarity_kernels();
     const Coarse& coarse = *coarse_;
-    std::vector<float> projection(idx(kDirections));
+    Scratch& scratch = Scratch::of(n_, query.k);
+    float* const about = scratch.about.data();
+    std::int32_t* const found = scratch.found.data();
+    const float* const residuals = coarse.residuals.data();
+    const std::span<float> projection = scratch.projection;
     kernel.dots(query.unit.data(), coarse.basis.data(), kDirections, d_, d_, projection.data());
-    std::vector<std::int16_t> integers(idx(kDirections));
     float scale = 0.0F;
     const double off =
-        quantise(std::span<const float>(projection), finest(kDirections), integers.data(), scale);
-    const auto about = room_for<float>(idx(n_));
-    kernel.scan(integers.data(), coarse.bytes.data(), n_, kDirections, scale, coarse.scales.data(),
-                about.get());
+        quantise<std::int16_t>(projection, finest(kDirections), scratch.integers.data(), scale);
+    kernel.scan(scratch.integers.data(), coarse.bytes.data(), n_, kDirections, scale,
+                coarse.scales.data(), about);
 
     // Any k rows give a lower bound of the k-th best cosine; those that look best, a good one.
-    const auto heap = room_for<float>(idx(query.k));
-    const float looks = kernel.kth_lower_bound(about.get(), coarse.residuals.data(), n_, 0.0F, 0.0F,
-                                               query.k, heap.get());
-    const auto found = room_for<std::int32_t>(idx(n_));
-    kernel.at_least(about.get(), coarse.residuals.data(), n_, 0.0F, 0.0F, looks, found.get());
+    const float looks =
+        kernel.kth_lower_bound(about, residuals, n_, 0.0F, 0.0F, query.k, scratch.heap.data());
+    kernel.at_least(about, residuals, n_, 0.0F, 0.0F, looks, found);
     float least = std::numeric_limits<float>::infinity();
-    for (std::int64_t i = 0; i < query.k; ++i) {
-        least = std::min(least, cosine(query, found[idx(i)]));
-    }
+    for (std::int64_t i = 0; i < query.k; ++i) least = std::min(least, cosine(query, found[i]));
     const double base = 1.01 * (off + double{coarse.error}) + kNotQuiteOrthonormal + query.rounding;
-    const auto count = kernel.at_least(
-        about.get(), coarse.residuals.data(), n_, static_cast<float>(base),
-        static_cast<float>(residual(projection) * (1.0 + 1e-6)), least, found.get());
+    const auto count =
+        kernel.at_least(about, residuals, n_, static_cast<float>(base),
+                        static_cast<float>(residual(projection) * (1.0 + 1e-6)), least, found);
     if (count > n_ / 8) return {};
     std::vector<std::int32_t> out;
     for (std::int64_t i = 0; i < count; ++i) {
-        const auto row = found[idx(i)];
+        const auto row = found[i];
         float near = 0.0F;
         kernel.scan(query.integers.data(), &bytes_[idx(row * width_)], 1, width_, query.scale,
                     &scales_[idx(row)], &near);
@@ -276,16 +294,16 @@ std::vector<std::int32_t> VectorIndex::candidates_of(const Prepared& query) cons
         if (std::ssize(found) >= query.k) return found;
     }
     const auto& kernel = similarity_kernels();
-    const auto about = room_for<float>(idx(n_));
+    Scratch& scratch = Scratch::of(n_, query.k);
+    float* const about = scratch.about.data();
+    std::int32_t* const found = scratch.found.data();
     kernel.scan(query.integers.data(), bytes_.data(), n_, width_, query.scale, scales_.data(),
-                about.get());
-    const auto heap = room_for<float>(idx(query.k));
-    const float least = kernel.kth_lower_bound(about.get(), errors_.data(), n_, query.base,
-                                               query.factor, query.k, heap.get());
-    const auto found = room_for<std::int32_t>(idx(n_));
-    const auto count = kernel.at_least(about.get(), errors_.data(), n_, query.base, query.factor,
-                                       least, found.get());
-    return {found.get(), found.get() + count};
+                about);
+    const float least = kernel.kth_lower_bound(about, errors_.data(), n_, query.base, query.factor,
+                                               query.k, scratch.heap.data());
+    const auto count =
+        kernel.at_least(about, errors_.data(), n_, query.base, query.factor, least, found);
+    return {found, found + count};
 }
 
 Neighbours VectorIndex::search(std::span<const float> query, std::int64_t k) const {

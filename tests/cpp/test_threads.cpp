@@ -8,6 +8,7 @@
 #include "bookrag/gt_link.hpp"
 #include "bookrag/knowledge_graph.hpp"
 #include "bookrag/pagerank.hpp"
+#include "bookrag/similarity.hpp"
 #include "bookrag/skyline.hpp"
 #include "bookrag/tree.hpp"
 #include "random.hpp"
@@ -88,5 +89,22 @@ TEST(threads, share_scores) {
         return skyline(scores, 4) == front && gradient_drop(scores, 400, 10).order == drops.order &&
                merge_plan(1000, Ids{1, 2, 3}, Ids{4, 5, 6}, Ids{7, 8}).representative ==
                    plan.representative;
+    });
+}
+
+TEST(threads, share_an_index) {
+    testing::Random random(9);
+    constexpr std::size_t d = 130;
+    auto rows = random.units(2100 * d, -0.5F);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        rows[i] /= 1.0F + static_cast<float>(i % d);  // near a subspace: the projection is used
+    }
+    const VectorIndex index(rows, 2100, d);
+    const std::span<const float> query(rows.data() + 7 * d, d);
+    const auto found = index.search(query, 5);
+    CHECK_EQ(found.ids, cosine_topk(query, rows, 2100, d, 5).ids);
+    hammer([&](int i) {
+        const auto other = index.search({rows.data() + static_cast<std::size_t>(i) * d, d}, 3);
+        return other.ids[0] == i && index.search(query, 5).ids == found.ids;
     });
 }

@@ -187,29 +187,39 @@ BOOKRAG_INLINE void sums_of(const Wide (&s)[4], std::int32_t* out) {
 }
 #endif
 
+// Sums to products with the scales, four at once.
+BOOKRAG_INLINE void scale_sums(const std::int32_t* sums, float query_scale, const float* scales,
+                               float* out) {
+    typedef std::int32_t I4 __attribute__((vector_size(16)));
+    typedef float F4 __attribute__((vector_size(16)));
+    I4 whole;
+    F4 scale;
+    __builtin_memcpy(&whole, sums, sizeof whole);
+    __builtin_memcpy(&scale, scales, sizeof scale);
+    const F4 product = __builtin_convertvector(whole, F4) * query_scale * scale;
+    __builtin_memcpy(out, &product, sizeof product);
+}
+
 void scan(const std::int16_t* query, const std::int8_t* rows, std::int64_t n, std::int64_t width,
           float query_scale, const float* scales, float* out) {
-    for (std::int64_t i = 0; i < n; i += 4) {
-        // The last four may overlap those before: each is computed alike.
-        const std::int64_t first = i + 4 <= n ? i : (n >= 4 ? n - 4 : 0);
+    std::int32_t sums[4];
+    std::int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
         Wide sum[4] = {};
-        if (n >= 4) {
-            const std::int8_t* row = rows + first * width;
-            for (std::int64_t c = 0; c < width; c += 32) {
-                for (int r = 0; r < 4; ++r) add_products(sum[r], query + c, row + r * width + c);
-            }
-        } else {
-            for (std::int64_t r = 0; r < n; ++r) {
-                for (std::int64_t c = 0; c < width; c += 32) {
-                    add_products(sum[r], query + c, rows + r * width + c);
-                }
-            }
+        const std::int8_t* row = rows + i * width;
+        for (std::int64_t c = 0; c < width; c += 32) {
+            for (int r = 0; r < 4; ++r) add_products(sum[r], query + c, row + r * width + c);
         }
-        std::int32_t whole[4];
-        sums_of(sum, whole);
-        for (std::int64_t r = 0; r < 4 && first + r < n; ++r) {
-            out[first + r] = static_cast<float>(whole[r]) * query_scale * scales[first + r];
+        sums_of(sum, sums);
+        scale_sums(sums, query_scale, scales + i, out + i);
+    }
+    for (; i < n; ++i) {
+        Wide sum[4] = {};
+        for (std::int64_t c = 0; c < width; c += 32) {
+            add_products(sum[0], query + c, rows + i * width + c);
         }
+        sums_of(sum, sums);
+        out[i] = static_cast<float>(sums[0]) * query_scale * scales[i];
     }
 }
 
