@@ -65,6 +65,8 @@ def serve(
 
     The bound address is printed when the server is ready; logs go to standard error.
     """
+    # gRPC's C core writes lines of its own to standard error beside the error that we report.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from bookrag_fast.server import ServerConfig, ServicerLimits
     from bookrag_fast.server import serve as run
 

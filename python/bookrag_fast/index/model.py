@@ -106,7 +106,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """One merge made by entity resolution, kept so that it can be explained and undone.
+    """One merge made by entity resolution, kept so that it can be explained.
 
     ``kept`` and ``merged`` are positions among the entities before resolution.
     """

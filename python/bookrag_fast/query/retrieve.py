@@ -32,6 +32,7 @@ _GRAPH_WEIGHT = 0.15
 _NAMED_PAGE = 0.5
 _NAMED_ITEM = 1.0
 
+_MOST_ITEMS = 16  # tables and figures looked up for one question
 _ITEM = re.compile(
     r"\b(?P<kind>table|figure|fig\.?)\s*(?P<n>\d+(?:[.-]\d+)*|[A-Z]\.?\d+)|(?P<ja>[表図])\s*(?P<m>\d+)",
     re.I,
@@ -140,11 +141,13 @@ def _named_pages(index: BookIndex, pages: list[str], tracer: Tracer) -> list[int
 
 def _named_items(index: BookIndex, question: Question) -> list[int]:
     """Tables and figures that the question names by number ("Table 3", 図1)."""
-    nodes: list[int] = []
+    named: dict[tuple[NodeKind, str], None] = {}
     for match in _ITEM.finditer(question.text):
         word = (match.group("kind") or match.group("ja")).lower()
-        number = match.group("n") or match.group("m")
         kind = NodeKind.TABLE if word in ("table", "表") else NodeKind.IMAGE
+        named.setdefault((kind, match.group("n") or match.group("m")))
+    nodes: list[int] = []
+    for kind, number in list(named)[:_MOST_ITEMS]:
         caption = re.compile(
             rf"\s*(?:table|figure|fig\.?|表|図)\s*{re.escape(number)}(?![\d])(?!\.\d)", re.I
         )
