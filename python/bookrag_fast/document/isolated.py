@@ -71,13 +71,13 @@ class IsolatedReader:
         worker = self._take()
         try:
             document = worker.read(path, password, progress, check)
-        except BookragError as error:
-            self._give_back(worker, sound=not isinstance(error, _WorkerLostError))
+        except BookragError:
+            self._give_back(worker)
             raise
         except BaseException:  # cancelled, interrupted: what it was doing is nobody's business now
             worker.kill()
             raise
-        self._give_back(worker, sound=True)
+        self._give_back(worker)
         return document
 
     def close(self) -> None:
@@ -97,9 +97,9 @@ class IsolatedReader:
                 worker.kill()
         return _Worker(self._memory_mb)
 
-    def _give_back(self, worker: _Worker, *, sound: bool) -> None:
+    def _give_back(self, worker: _Worker) -> None:
         with self._guard:
-            if sound and not self._idle and worker.documents < _DOCUMENTS:
+            if worker.sound and not self._idle and worker.documents < _DOCUMENTS:
                 self._idle.append(worker)
                 return
         worker.kill()
@@ -112,23 +112,12 @@ def _kill_all(workers: list[_Worker], owner: int) -> None:
     workers.clear()
 
 
-class _WorkerLostError(BookragError):
-    """Marks errors after which the worker is gone; never seen outside."""
-
-
-class _LostDamagedError(DamagedPdfError, _WorkerLostError):
-    pass
-
-
-class _LostTooLargeError(TooLargeError, _WorkerLostError):
-    pass
-
-
 class _Worker:
     """One child process and the pipes to it."""
 
     def __init__(self, memory_mb: int) -> None:
         self.documents = 0
+        self.sound = True  # False once it died, hung or ran out of memory
         self._memory_mb = memory_mb
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own module, by our own Python
@@ -169,6 +158,7 @@ class _Worker:
             elif kind == "document":
                 return from_json(payload)
             elif kind == "memory":
+                self.sound = False
                 raise self._too_large(path, pages)
             else:
                 fields = json.loads(payload)
@@ -201,7 +191,8 @@ class _Worker:
                 self._buffer += data
                 heard = monotonic()
             elif monotonic() - heard > _SILENCE_S:
-                raise _LostDamagedError(
+                self.sound = False
+                raise DamagedPdfError(
                     f"page {pages + 1} of {path.name} was not read within {_SILENCE_S:.0f} s",
                     "open and save the file with another PDF program",
                 )
@@ -211,15 +202,16 @@ class _Worker:
         return kind, payload
 
     def _died(self, path: Path, pages: int) -> BookragError:
+        self.sound = False
         status = self._process.wait()
-        return _LostDamagedError(
+        return DamagedPdfError(
             f"{path.name} broke the PDF library at page {pages + 1} (status {status}), or needs "
             f"more than {self._memory_mb} MiB",
             "open and save the file with another PDF program, or raise reader_memory_mb",
         )
 
     def _too_large(self, path: Path, pages: int) -> BookragError:
-        return _LostTooLargeError(
+        return TooLargeError(
             f"{path.name} needs more than {self._memory_mb} MiB at page {pages + 1}",
             "raise reader_memory_mb in the configuration, or split the file",
         )
