@@ -9,20 +9,18 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from bookrag_fast.document.captions import caption_kind
+from bookrag_fast.document.cells import cells_of, mend_wrapped
+from bookrag_fast.document.entries import entry_spans
+from bookrag_fast.document.equations import are_equations, is_equation
 from bookrag_fast.document.joining import ends_sentence, join_lines
 from bookrag_fast.document.lines import Line, frame_to_page
 from bookrag_fast.document.model import BBox, Block, BlockKind, Cell, Region, Style
 from bookrag_fast.document.numbering import Scheme, is_bullet, parse_numbering
 from bookrag_fast.document.rows import Row, is_contents_entry, rows_of, single
-from bookrag_fast.document.tables import cells_of, table_spans
+from bookrag_fast.document.tables import table_spans
 
 __all__ = ["Body", "Draft", "drafts_of"]
 
-_MATH_FONT = re.compile(
-    r"^(?:cmmi|cmsy|cmex|msbm|msam|stix.*math|.*math|mt(?:mi|sy|ex)|eu[fsr]m)", re.I
-)
-_MATH_SIGNS = re.compile(r"[=≤≥±×÷∑∏∫√∞∂∇∈∉⊂⊆∪∩∀∃→⇒≈≠αβγδεθλμνπρστφχψωΓΔΘΛΞΠΣΦΨΩ]")
-_NUMBERED_EQUATION = re.compile(r"[=<>≤≥≈∈].*\s\((?:[A-Z]\.?)?\d{1,3}(?:\.\d{1,3})?[a-z]?\)$")
 _FOOTNOTE_MARK = re.compile(r"^(?:\d{1,3}|[*†‡§¶]{1,3}|[a-z]\b)\s?[.)]?\s*\S")
 _PAGE_NUMBER = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}|[ivxlc]{1,7}", re.IGNORECASE)
 
@@ -52,6 +50,7 @@ class Draft:
     cells: tuple[Cell, ...] = ()
     regions: list[Region] = field(default_factory=list)
     part_bold: bool = False
+    lines: list[Line] = field(default_factory=list)
 
     def block(self) -> Block:
         numbering = parse_numbering(self.text) if self.kind is not BlockKind.TABLE else None
@@ -84,34 +83,76 @@ def _size_key(size: float) -> float:
     return round(size * 2) / 2
 
 
-def drafts_of(columns: list[list[Line]], page: int, page_height: float, body: Body) -> list[Draft]:
-    """Drafts of one page in reading order; every line goes into exactly one of them."""
+def drafts_of(
+    columns: list[list[Line]], page: int, page_height: float, body: Body, *, tables: bool = True
+) -> list[Draft]:
+    """Drafts of one page in reading order; every line goes into exactly one of them.
+
+    Without ``tables``, rows of cells are taken for lines like any other.
+    """
     out: list[Draft] = []
     for number, lines in enumerate(columns):
         rows = rows_of(lines)
         column = _measure(rows)
-        spans = [(*span, True) for span in table_spans(rows)]
-        spans += [(k, k + 1, False) for k, row in enumerate(rows) if row.cells[0].pieces]
         at = 0
-        for first, last, aligned in [*sorted(spans), (len(rows), len(rows), False)]:
+        for first, last, kind in [*_spans(rows, body, tables), (len(rows), len(rows), None)]:
             plain = [line for row in rows[at:first] for line in _pieces(row)]
             out.extend(_paragraphs(plain, column, page, number, page_height, body))
-            if aligned:
+            if kind is BlockKind.TABLE:
                 out.append(_table(rows[first:last], page, number, column))
+            elif kind is not None:
+                out.append(_listing(rows[first:last], kind, page, number, column))
             elif last > first:
-                out.append(_ruled_table(rows[first].cells[0], page, number, column))
+                out.append(_stand_in(rows[first].cells[0], page, number, column))
             at = last
-    return out
+    return _merged_lists(out)
 
 
-def _ruled_table(line: Line, page: int, column: int, measured: _Column) -> Draft:
+def _spans(rows: list[Row], body: Body, tables: bool) -> list[tuple[int, int, BlockKind | None]]:
+    """Ranges of rows that are one block by their layout; None for what stands in for others."""
+    out: list[tuple[int, int, BlockKind | None]] = [
+        (k, k + 1, None) for k, row in enumerate(rows) if row.cells[0].stands_for
+    ]
+    if tables:
+        listed = entry_spans(rows)
+        out += [(*span, BlockKind.LIST) for span in listed]
+        at = 0
+        for start, end in [*listed, (len(rows), len(rows))]:
+            for first, last in table_spans(rows[at:start], mono=body.mono):
+                found = rows[at + first : at + last]
+                kind = BlockKind.EQUATION if are_equations(found) else BlockKind.TABLE
+                out.append((at + first, at + last, kind))
+            at = end
+    return sorted(out, key=lambda span: span[0])
+
+
+def _listing(rows: list[Row], kind: BlockKind, page: int, number: int, measured: _Column) -> Draft:
+    """Entries of a contents page, or formulas under each other: a line a row."""
+    glue = "  " if kind is BlockKind.LIST else " "
+    lines = [single(row.cells, glue) for row in rows]
     return Draft(
-        kind=BlockKind.TABLE,
+        kind=kind,
+        text=_indented(lines) if kind is BlockKind.LIST else "\n".join(x.text for x in lines),
+        page=page,
+        box=_box(lines),
+        style=_style(lines[0], lines, measured, None),
+        line_count=len(lines),
+        column=number,
+        contents=kind is BlockKind.LIST,
+        lines=lines,
+    )
+
+
+def _stand_in(line: Line, page: int, column: int, measured: _Column) -> Draft:
+    """The draft of a ruled table or a drawn figure."""
+    lines = list(line.pieces) or [line]
+    return Draft(
+        kind=line.stands_for or BlockKind.TABLE,
         text=line.text,
         page=page,
         box=BBox(line.x0, line.y0, line.x1, line.y1),
-        style=_style(line.pieces[0], list(line.pieces), measured, None),
-        line_count=1 + max(c.row for c in line.cells),
+        style=_style(lines[0], lines, measured, None),
+        line_count=1 + max((c.row for c in line.cells), default=len(line.pieces) - 1),
         column=column,
         cells=line.cells,
     )
@@ -146,6 +187,7 @@ def _measure(rows: list[Row]) -> _Column:
 
 
 def _table(rows: list[Row], page: int, column: int, measured: _Column) -> Draft:
+    rows = mend_wrapped(rows)
     text = "\n".join(" | ".join(cell.text for cell in row.cells) for row in rows)
     lines = [cell for row in rows for cell in row.cells]
     return Draft(
@@ -208,7 +250,7 @@ def _paragraphs(
         gap = None if before is None else group[0].y0 - before.y1
         out.append(_draft(group, column, page, number, page_height, body, gap))
         before = group[-1]
-    return _merged_lists(out)
+    return out
 
 
 def _overlap(a: Line, b: Line) -> bool:
@@ -313,7 +355,7 @@ def _draft(
     style = _style(lines[0], lines, column, gap)
     contents = is_contents_entry(lines[0].text)
     if contents or (all(x.mono for x in lines) and not body.mono and len(lines) > 1):
-        text = _indented(list(lines), column)
+        text = _indented(lines)
     else:
         text = join_lines(x.text for x in lines)
     draft = Draft(
@@ -327,12 +369,13 @@ def _draft(
         last_line_full=lines[-1].x1 > column.right - 0.12 * column.width,
         contents=contents,
         part_bold=lines[0].part_bold or (lines[0].bold and not lines[-1].bold),
+        lines=lines,
     )
     draft.kind = _kind(draft, lines, page_height, body)
     return draft
 
 
-def _indented(lines: list[Line], column: _Column) -> str:
+def _indented(lines: list[Line]) -> str:
     """One row a line, the indent kept as spaces."""
     left = min(x.x0 for x in lines)
     return "\n".join(
@@ -362,14 +405,7 @@ def _kind(draft: Draft, lines: list[Line], page_height: float, body: Body) -> Bl
         and len(text) > 12
     ):
         return BlockKind.FOOTNOTE
-    if _NUMBERED_EQUATION.search(text) and len(text) < 200:
-        return BlockKind.EQUATION
-    math = sum(bool(_MATH_FONT.match(x.family)) for x in lines)
-    if math * 2 > len(lines) or (
-        len(text) < 120
-        and (style.centered or style.indent > 2 * style.size)
-        and len(_MATH_SIGNS.findall(text)) * 8 > len(text)
-    ):
+    if is_equation(text, lines, style):
         return BlockKind.EQUATION
     if (
         len(text) <= 250
@@ -400,6 +436,7 @@ def _merged_lists(drafts: list[Draft]) -> list[Draft]:
             last.text += "\n" + draft.text
             last.box = last.box.union(draft.box)
             last.line_count += draft.line_count
+            last.lines = last.lines + draft.lines
             last.last_line_full = draft.last_line_full
         else:
             out.append(draft)

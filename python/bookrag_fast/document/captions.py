@@ -31,6 +31,8 @@ def caption_kind(text: str) -> str | None:
     if number is None:
         return None
     kind = "table" if word.group("table") else "figure"
+    if word.group()[0] in "CGcg" and not any(c.isdigit() for c in number.group("number")):
+        return None  # "Graph G", "Chart C": these words also stand in running text and in labels
     rest = plain[number.end() :]
     marked = number.group("end").strip() != ""
     if marked or not rest.strip():

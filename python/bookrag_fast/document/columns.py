@@ -1,59 +1,89 @@
 """Reading order: lines of a page → columns, each a list of lines from top to bottom.
 
-A page is cut at gutters: upright white bands with running text on both sides. Lines that cross a
-gutter (titles, wide figures' captions) split the page into bands that are read one after the other;
-within a band the left column comes before the right one. Columns are cut again by the same rule.
+A page is cut at gutters: upright white bands with running text on both sides. What crosses a gutter
+(titles, captions, the rules of a wide table) splits the page into bands that are read one after the
+other; within a band the left column comes before the right one. Columns are cut again by the same
+rule.
+
+Each band is judged by itself: a wide table over two columns of text has gaps where the gutter is,
+and must neither be torn apart nor hide the gutter below it.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 
 from bookrag_fast.document.lines import Line
+from bookrag_fast.document.model import BBox
 
 __all__ = ["columns_of"]
 
 MAX_DEPTH = 4
 MIN_LINES = 5  # on each side of a gutter
 MIN_GUTTER = 0.7  # of the median size
+CROSSING = (0.02, 0.04, 0.07, 0.12, 0.25)  # of the lines
+FULL, NEARLY_FULL = 0.62, 0.8  # of a column's width: a line of running text is that long
+MAX_INDENT = 3.0  # of the size; what stands further in is set apart from the text
+MEAN_LINE = 18  # characters, weighted by themselves
+MIN_CROSSING = 12.0  # points on either side of the gutter
+MIN_TIGHT = 0.55  # of the steps from line to line are those inside paragraphs
+SAME_ROW = 0.15  # of the size
 
 
-def columns_of(lines: list[Line], *, depth: int = 0) -> list[list[Line]]:
-    """Columns in reading order. All lines are of one frame; none is lost or doubled."""
+@dataclass(slots=True)
+class _Band:
+    """Lines between two that cross the gutter, or with nothing but such lines in ``wide``."""
+
+    left: list[Line]
+    right: list[Line]
+    wide: list[Line]
+    running: bool = False  # running text on both sides
+
+    @property
+    def white(self) -> float:
+        return min(x.x0 for x in self.right) - max(x.x1 for x in self.left)
+
+
+def columns_of(
+    lines: list[Line], rules: Sequence[BBox] = (), *, depth: int = 0
+) -> list[list[Line]]:
+    """Columns in reading order. All lines are of one frame; none is lost or doubled.
+
+    ``rules`` are what is drawn on the page, in the same frame.
+    """
     if not lines:
         return []
     if depth >= MAX_DEPTH or len(lines) < 2 * MIN_LINES:
         return [sorted(lines, key=_down)]
-    gutter = _gutter(lines)
-    if gutter is None:
+    bands = _best_bands(lines, rules)
+    if bands is None:
         return [sorted(lines, key=_down)]
-    left_edge, right_edge = gutter
-    middle = (left_edge + right_edge) / 2
     out: list[list[Line]] = []
-    left: list[Line] = []
-    right: list[Line] = []
     wide: list[Line] = []
-
-    def close_band() -> None:
-        nonlocal left, right
-        for side in (left, right):
-            out.extend(columns_of(side, depth=depth + 1))
-        left, right = [], []
-
-    for line in sorted(lines, key=_down):
-        crosses = line.x0 < middle - 2 and line.x1 > middle + 2
-        if crosses:
-            if left or right:
-                close_band()
-            wide.append(line)
-            continue
-        if wide:
-            out.append(wide)
-            wide = []
-        (left if line.middle_x <= middle else right).append(line)
+    columns = _Columns([band for band in bands if band.running])
+    for band in bands:
+        if band.wide:
+            wide += band.wide
+        elif (
+            band.running
+            or (not wide and not (band.left and band.right))
+            or (band.left and band.right and columns.hold(band))
+            or (len(band.left) + len(band.right) >= MIN_LINES and not (band.left and band.right))
+        ):
+            if wide:
+                out.append(wide)
+                wide = []
+            for side in (band.left, band.right):
+                out.extend(columns_of(side, rules, depth=depth + 1))
+        else:
+            wide += sorted(band.left + band.right, key=_down)
     if wide:
         out.append(wide)
-    close_band()
     return out
 
 
@@ -61,68 +91,141 @@ def _down(line: Line) -> tuple[float, float]:
     return (line.base, line.x0)
 
 
-def _gutter(lines: list[Line]) -> tuple[float, float] | None:
-    """The best white band between two columns of running text, None when there is none."""
+class _Columns:
+    """Where the columns of running text stand that a gutter parts."""
+
+    def __init__(self, running: list[_Band]) -> None:
+        self._left = _extent([x for band in running for x in band.left])
+        self._right = _extent([x for band in running for x in band.right])
+
+    def hold(self, band: _Band) -> bool:
+        """Whether the lines of a band belong to the columns, and not to a table over both."""
+        unit = max(x.size for x in band.left)
+        if band.white < MIN_GUTTER * unit:
+            return False
+        if min(x.x0 for x in band.right) < self._right[0] - unit:
+            return False
+        if _reads(band.left, self._left) or _reads(band.right, self._right):
+            return True
+        bases = np.array([x.base for x in band.right])
+        shared = sum(
+            bool((np.abs(bases - x.base) < SAME_ROW * x.size).any()) for x in band.left
+        )  # fmt: skip
+        return shared < 0.5 * min(len(band.left), len(band.right))
+
+
+def _reads(lines: list[Line], column: tuple[float, float]) -> bool:
+    """Whether lines are text of a column: long, and none beside another."""
+    beside = sum(abs(a.base - b.base) < SAME_ROW * a.size for a, b in itertools.pairwise(lines))
+    return beside <= 0.2 * len(lines) and _share(lines, column, NEARLY_FULL) >= 0.5
+
+
+def _extent(lines: list[Line]) -> tuple[float, float]:
+    return min(x.x0 for x in lines), max(x.x1 for x in lines)
+
+
+def _share(lines: list[Line], column: tuple[float, float], full: float = FULL) -> float:
+    """Share of the characters that stand in lines about as long as the column is wide."""
+    least = full * (column[1] - column[0])
+    total = sum(len(x.text) for x in lines)
+    long = (x for x in lines if x.width > least and x.x0 < column[0] + MAX_INDENT * x.size)
+    return sum(len(x.text) for x in long) / max(total, 1)
+
+
+def _best_bands(lines: list[Line], rules: Sequence[BBox]) -> list[_Band] | None:
+    """The bands at the best gutter, None when there is no gutter with text on both sides."""
     x0 = np.array([line.x0 for line in lines])
     x1 = np.array([line.x1 for line in lines])
-    size = np.array([line.size for line in lines])
-    letters = np.array([len(line.text) for line in lines])
     low, high = float(x0.min()), float(x1.max())
     span = high - low
     if span < 100:
         return None
-    unit = float(np.median(size))
+    unit = float(np.median([line.size for line in lines]))
     # How many lines cover each point across the page.
     bins = int(span) + 2
     cover = np.zeros(bins + 1)
     np.add.at(cover, np.clip((x0 - low).astype(int), 0, bins), 1)
     np.add.at(cover, np.clip(np.ceil(x1 - low).astype(int), 0, bins), -1)
     cover = np.cumsum(cover)[:bins]
-    allowed = max(1.0, 0.12 * len(lines))
-    inner_from, inner_to = int(0.12 * span), int(0.88 * span)
-    free = cover <= allowed
-    best: tuple[float, float] | None = None
+    best: list[_Band] | None = None
     best_score = 0.0
-    at = inner_from
-    while at < inner_to:
-        if not free[at]:
-            at += 1
+    ordered = sorted(lines, key=_down)
+    for at in _lows(cover, len(lines), int(0.12 * span), int(0.88 * span)):
+        middle = low + at
+        if min(int((x1 <= middle).sum()), int((x0 >= middle).sum())) < MIN_LINES:
             continue
-        end = at
-        while end < bins and free[end]:
-            end += 1
-        level = cover[at:end].min()
-        # Within the band that few lines cross, the stretch that the fewest cross.
-        inner = np.flatnonzero(cover[at:end] == level)
-        start, stop = at + int(inner[0]), at + int(inner[-1]) + 1
-        score = _gutter_score(x0 - low, x1 - low, letters, size, start, stop, unit, span)
+        bands = _bands(ordered, _crossing(rules, middle), middle)
+        score = 0.0
+        for band in bands:
+            band.running = _is_running(band, unit, span)
+            if band.running:
+                score += min(len(band.left), len(band.right)) * (1.0 + band.white / span)
         if score > best_score:
-            best, best_score = (low + start, low + stop), score
-        at = end + 1
+            best, best_score = bands, score
     return best
 
 
-def _gutter_score(
-    x0: np.ndarray, x1: np.ndarray, letters: np.ndarray, size: np.ndarray,
-    start: int, stop: int, unit: float, span: float,
-) -> float:  # fmt: skip
-    if stop - start < MIN_GUTTER * unit:
-        return 0.0
-    middle = (start + stop) / 2
-    is_left, is_right = x1 <= middle + 2, x0 >= middle - 2
-    crossing = int(len(x0) - is_left.sum() - is_right.sum())
-    n_left, n_right = int(is_left.sum()), int(is_right.sum())
-    if min(n_left, n_right) < MIN_LINES or crossing > 0.5 * (n_left + n_right):
-        return 0.0
-    # Running text fills its column; the cells of a table do not.
-    for side in (is_left, is_right):
-        width = float(x1[side].max() - x0[side].min())
-        if width < 0.12 * span or width < 6 * unit:
-            return 0.0
-        count = letters[side]
-        total = float(count.sum())
-        filled = float(count[(x1[side] - x0[side]) > 0.62 * width].sum())
-        mean_line = float((count * count).sum()) / max(total, 1.0)
-        if filled < 0.5 * total or mean_line < 18:
-            return 0.0
-    return float(min(n_left, n_right)) * (1.0 + (stop - start) / span) / (1.0 + crossing)
+def _lows(
+    cover: npt.NDArray[np.float64], count: int, inner_from: int, inner_to: int
+) -> list[float]:
+    """Places that few lines cover, by several measures of few: wide tables cover a gutter too."""
+    out: list[float] = []
+    for share in CROSSING:
+        free = cover <= max(1.0, share * count)
+        at = inner_from
+        while at < inner_to:
+            if not free[at]:
+                at += 1
+                continue
+            end = at
+            while end < len(cover) and free[end]:
+                end += 1
+            # Within the stretch that few lines cross, where the fewest do.
+            inner = np.flatnonzero(cover[at:end] == cover[at:end].min())
+            place = at + (int(inner[0]) + int(inner[-1]) + 1) / 2
+            if not any(abs(place - known) < 2 for known in out):
+                out.append(place)
+            at = end + 1
+    return out
+
+
+def _crossing(rules: Sequence[BBox], middle: float) -> list[float]:
+    """Heights at which something drawn begins or ends on both sides of the gutter, ascending."""
+    across = [b for b in rules if b.x0 < middle - MIN_CROSSING and b.x1 > middle + MIN_CROSSING]
+    return sorted({y for b in across for y in (b.y0, b.y1)})
+
+
+def _bands(ordered: list[Line], edges: list[float], middle: float) -> list[_Band]:
+    out: list[_Band] = []
+    passed = 0
+    for line in ordered:
+        before = passed
+        while passed < len(edges) and edges[passed] < line.base - 0.3 * line.size:
+            passed += 1
+        crosses = line.x0 < middle - 2 and line.x1 > middle + 2
+        if not out or crosses != bool(out[-1].wide) or (passed > before and not crosses):
+            out.append(_Band([], [], []))
+        if crosses:
+            out[-1].wide.append(line)
+        else:
+            (out[-1].left if line.middle_x <= middle else out[-1].right).append(line)
+    return out
+
+
+def _is_running(band: _Band, unit: float, span: float) -> bool:
+    """Running text on both sides fills its column; the cells of a table do not."""
+    if min(len(band.left), len(band.right)) < MIN_LINES or band.white < MIN_GUTTER * unit:
+        return False
+    for side in (band.left, band.right):
+        extent = _extent(side)
+        width = extent[1] - extent[0]
+        if width < 0.12 * span or width < 6 * unit or _share(side, extent) < 0.5:
+            return False
+        steps = np.diff([x.base for x in side])
+        steps = steps[steps > 0.3 * unit]
+        if len(steps) and (steps <= 1.4 * np.percentile(steps, 25)).mean() < MIN_TIGHT:
+            return False
+        letters = [len(x.text) for x in side]
+        if sum(n * n for n in letters) / max(sum(letters), 1) < MEAN_LINE:
+            return False
+    return True

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bookrag_fast.document.chars import PageChars
-from bookrag_fast.document.model import BBox, Cell
+from bookrag_fast.document.model import BBox, BlockKind, Cell
 
 __all__ = ["Line", "frame_to_page", "is_cjk", "lines_of", "page_to_frame"]
 
@@ -23,6 +23,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 SUPERSCRIPT_SHIFT = 0.5  # of the size; a baseline further off starts another line
 WIDE_GAP = 1.15  # of the size; a wider gap ends the line
+MAX_STRETCH = 3.0  # of the size; no justified text is stretched further
 WORD_GAP = 0.22  # of the size; a wider gap without a space character is a space all the same
 FALSE_GAP = 0.07  # of the size; a made-up space in a narrower gap is none (broken ligatures)
 
@@ -53,7 +54,8 @@ class Line:
     color: int
     frame: int
     part_bold: bool = False  # starts bold, ends otherwise: a run-in heading
-    pieces: tuple[Line, ...] = ()  # of a ruled table that this line stands for
+    stands_for: BlockKind | None = None  # a whole table or figure; ``pieces`` are its lines
+    pieces: tuple[Line, ...] = ()
     cells: tuple[Cell, ...] = ()
 
     @property
@@ -245,7 +247,9 @@ def _frame_lines(
     starts = np.zeros(n, np.bool_)
     starts[0] = True
     starts[1:] = (rise > SUPERSCRIPT_SHIFT * larger) | (gap > WIDE_GAP * larger)
-    starts[1:] |= gap < -0.9 * larger
+    # The letters of a ligature come one by one, all with the box of the whole.
+    one_glyph = (x0[1:] == x0[:-1]) & (x1[1:] == x1[:-1]) & (rise == 0)
+    starts[1:] |= (gap < -0.9 * larger) & ~one_glyph
     cjk = (code >= 0x2E80) & (code <= 0x9FFF) | (code >= 0xFF00) & (code <= 0xFFEF)
     space = np.zeros(n, np.bool_)
     between_cjk = cjk[1:] & cjk[:-1]
@@ -254,6 +258,7 @@ def _frame_lines(
         | (made[1:] & (gap > FALSE_GAP * larger) & ~between_cjk)
         | (gap > np.where(between_cjk, 0.6, WORD_GAP) * larger)
     )
+    _close_stretched_gaps(starts, gap, rise, larger)
     space &= ~starts
 
     first = np.flatnonzero(starts)
@@ -283,11 +288,7 @@ def _frame_lines(
             else _decode(letters[int(at[a]) : int(at[b - 1]) + 1])
         )
         middle = (a + b) // 2
-        if size_low[k] == size_high[k]:
-            main = a
-        else:
-            rounded = np.rint(size[a:b] * 4).astype(np.int64)
-            main = a + int(np.flatnonzero(rounded == np.bincount(rounded).argmax())[0])
+        main = a if size_low[k] == size_high[k] else a + _main_character(size[a:b], base[a:b])
         # Small capitals: the capitals tell the size of the heading.
         if size_low[k] < size_high[k] <= 1.45 * size_low[k] and text.isupper():
             main = a + int(size[a:b].argmax())
@@ -315,6 +316,50 @@ def _frame_lines(
         if line.text:
             out.append(line)
     return _put_together(out, some_rtl)
+
+
+def _close_stretched_gaps(
+    starts: BoolArray,
+    gap: npt.NDArray[np.float32],
+    rise: npt.NDArray[np.float32],
+    larger: npt.NDArray[np.float32],
+) -> None:
+    """Joins a justified line that is stretched so far that its word gaps look like columns.
+
+    There all gaps are about as wide; the gap between two columns is far wider than those between
+    words.
+    """
+    # Only gaps this wide end a line on their own account.
+    level = rise <= SUPERSCRIPT_SHIFT * larger
+    doubtful = np.flatnonzero(
+        starts[1:] & level & (gap > WIDE_GAP * larger) & (gap < MAX_STRETCH * larger)
+    )
+    if not len(doubtful):
+        return
+    words = np.flatnonzero(~starts[1:] & (gap > WORD_GAP * larger))
+    edges = np.flatnonzero(starts)
+    for k in doubtful.tolist():
+        at = int(np.searchsorted(edges, k + 1))
+        start = int(edges[at - 1]) if at > 0 else 0
+        end = int(edges[at + 1]) if at + 1 < len(edges) else len(starts)
+        # The words of both sides; what a joined neighbour holds counts with the next gap.
+        inner = gap[words[np.searchsorted(words, start) : np.searchsorted(words, end - 1)]]
+        if len(inner) >= 1 and gap[k] <= 1.6 * float(np.median(inner)):
+            starts[k + 1] = False
+
+
+def _main_character(size: npt.NDArray[np.float32], base: npt.NDArray[np.float32]) -> int:
+    """Index of the character whose size and baseline are the line's: of the commonest size.
+
+    Scripts stand off the baseline, so that "10⁻⁶" is a 10 with something above it, however many
+    characters that has.
+    """
+    rounded = np.rint(size * 4).astype(np.int64)
+    main = int(np.flatnonzero(rounded == np.bincount(rounded).argmax())[0])
+    largest = int(size.argmax())
+    if size[main] < 0.85 * size[largest] and abs(base[main] - base[largest]) > 0.1 * size[largest]:
+        return largest
+    return main
 
 
 def _space_tight_lines(

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bookrag_fast.document.blocks import Body, Draft, drafts_of
+from bookrag_fast.document.captions import caption_kind
 from bookrag_fast.document.chars import geometry_of, read_chars, read_objects
 from bookrag_fast.document.columns import columns_of
-from bookrag_fast.document.drawings import add_drawn_figures, drawn_regions
+from bookrag_fast.document.drawings import drawn_regions, take_figures
 from bookrag_fast.document.flow import flow
 from bookrag_fast.document.images import add_images, picture_boxes
 from bookrag_fast.document.lines import Line, lines_of
@@ -26,6 +27,7 @@ __all__ = ["read_document"]
 
 Progress = Callable[[int, int], None]
 
+MAX_RULES = 400  # a page; a chart may have thousands of lines, which part no text
 _MAX_SIDE = 200_000.0  # points; PDF's own limit is 14,400
 
 
@@ -39,6 +41,7 @@ class _RawPages:
     pictures: list[list[BBox]] = field(default_factory=list)
     drawings: list[list[BBox]] = field(default_factory=list)
     grids: list[list[Grid]] = field(default_factory=list)
+    rules: list[list[BBox]] = field(default_factory=list)  # at least half a column wide
     warnings: list[str] = field(default_factory=list)
 
 
@@ -122,6 +125,7 @@ def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:
         pictures: list[BBox] = []
         drawings: list[BBox] = []
         grids: list[Grid] = []
+        rules: list[BBox] = []
         note, status = "", PageStatus.OK
         try:
             with pdf.page(index) as handle:
@@ -134,7 +138,11 @@ def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:
             pictures = picture_boxes(objects.images, geometry.width, geometry.height)
             drawn = objects.drawings + objects.rules
             drawings = drawn_regions(drawn, geometry.width, geometry.height)
-            grids = ruled_grids(objects.rules, objects.drawings, drawings)
+            rules = [b for b in objects.rules if b.width > 0.15 * geometry.width][:MAX_RULES]
+            if len(drawn) > 4:
+                # The rules of a table are often pieces, one a row.
+                coarse = drawn_regions(drawn, geometry.width, geometry.height, reach=2)
+                grids = ruled_grids(objects.rules, objects.drawings, coarse)
         except (OSError, ValueError, TooLargeError) as error:
             status, note = PageStatus.FAILED, str(error)
             found.warnings.append(f"{pdf.name}, page {number}: not read: {error}")
@@ -147,6 +155,7 @@ def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:
         found.pictures.append(pictures)
         found.drawings.append(drawings)
         found.grids.append(grids)
+        found.rules.append(rules)
         if progress is not None:
             progress(number, pdf.page_count)
     textless = [p.number for p in found.pages if p.status is PageStatus.NO_TEXT]
@@ -191,19 +200,28 @@ def _body_face(lines: Sequence[list[Line]]) -> Body:
 
 
 def _drafts(pages: Sequence[Page], found: _RawPages, body: Body) -> Iterator[Draft]:
-    for page, lines, pictures, drawings, grids in zip(
-        pages, found.lines, found.pictures, found.drawings, found.grids, strict=True
+    for page, lines, pictures, drawings, grids, rules in zip(
+        pages, found.lines, found.pictures, found.drawings, found.grids, found.rules, strict=True
     ):
+        if drawings and any(caption_kind(line.text) == "figure" for line in lines):
+            plain = drafts_of(_columns(lines, rules), page.number, page.height, body, tables=False)
+            outside, figures = take_figures(lines, plain, drawings, pictures)
+            grids = [g for g in grids if not any(g.within(f) for f in figures)]
+            lines[:] = outside + figures
         if grids:
             outside, tables = take_tables(lines, grids)
             lines[:] = outside + tables
-        columns: list[list[Line]] = []
-        for frame in dict.fromkeys(line.frame for line in lines):
-            columns.extend(columns_of([line for line in lines if line.frame == frame]))
-        drafts = drafts_of(columns, page.number, page.height, body)
-        drafts = add_images(drafts, pictures, page.number, page.width, page.height)
-        yield from add_drawn_figures(drafts, drawings, page.number)
+        drafts = drafts_of(_columns(lines, rules), page.number, page.height, body)
+        yield from add_images(drafts, pictures, page.number, page.width, page.height)
         lines.clear()  # a page's lines are done with
+
+
+def _columns(lines: list[Line], rules: list[BBox]) -> list[list[Line]]:
+    out: list[list[Line]] = []
+    for frame in dict.fromkeys(line.frame for line in lines):
+        of_frame = [line for line in lines if line.frame == frame]
+        out.extend(columns_of(of_frame, rules if frame == 0 else ()))
+    return out
 
 
 def _beginning(blocks: Sequence[Block]) -> list[Block]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 
+from bookrag_fast.document.captions import caption_label
 from bookrag_fast.document.lines import Line
 from bookrag_fast.document.numbering import is_bullet, parse_numbering
 
@@ -75,7 +77,7 @@ def rows_of(lines: list[Line]) -> list[Row]:
     """Rows from top to bottom. Labels and leaders are joined with the text that they belong to."""
     rows: list[Row] = []
     for line in sorted(lines, key=lambda x: (x.base, x.x0)):
-        whole = bool(line.pieces) or bool(rows and rows[-1].cells[0].pieces)
+        whole = bool(line.stands_for or (rows and rows[-1].cells[0].stands_for))
         if rows and not whole and _same_row(rows[-1], line):
             rows[-1].cells.append(line)
         else:
@@ -84,7 +86,29 @@ def rows_of(lines: list[Line]) -> list[Row]:
         row.cells.sort(key=lambda x: x.x0)
         if len(row.cells) > 1:
             row.cells = _joined(row.cells)
+    for order in (rows, rows[::-1]):
+        for known, row in itertools.pairwise(order):
+            if len(row.cells) > 1 and len(known.cells) == 1 and _is_stretched(row, known.cells[0]):
+                row.cells = [single(row.cells, " ")]
     return rows
+
+
+def _is_stretched(row: Row, line: Line) -> bool:
+    """A line of justified text with wide gaps, next to a line of the same paragraph."""
+    cells = row.cells
+    gaps = [b.x0 - a.x1 for a, b in itertools.pairwise(cells)]
+    words = sum(c.text[-1].islower() or c.text[-1] in ",.;:" for c in cells)
+    return (
+        not line.stands_for
+        and not line.mono
+        and abs(row.base - line.base) < 1.6 * line.size
+        and abs(cells[0].size - line.size) < 0.1 * line.size
+        and abs(row.x1 - line.x1) < 1.5
+        and abs(row.x0 - line.x0) < 2.5 * line.size
+        and len(line.text) >= 20
+        and max(gaps) < 4 * line.size
+        and 2 * words > len(cells)
+    )
 
 
 def _same_row(row: Row, line: Line) -> bool:
@@ -100,6 +124,9 @@ def _joined(cells: list[Line]) -> list[Line]:
         gap = right.x0 - left.x1
         leads = _LEADER.search(left.text[-12:]) or _LEADER.match(right.text)
         label = position == 1 and gap < 7 * left.size and _is_label(left.text)
+        label = label or (
+            gap < 4 * left.size and caption_label(left.text) == left.text.rstrip(".:")
+        )
         # "$ | 1,204" and "12.5 | %" are one cell each.
         money = left.text in _SIGNS_BEFORE and gap < 12 * left.size and right.text[0] in _DIGITISH
         percent = right.text in _SIGNS_BEHIND and gap < 2 * left.size

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
 from dataclasses import dataclass
 from statistics import median
 
 from bookrag_fast.document.joining import join_lines
 from bookrag_fast.document.lines import Line
-from bookrag_fast.document.model import BBox, Cell
+from bookrag_fast.document.model import BBox, BlockKind, Cell
 
 __all__ = ["Grid", "ruled_grids", "take_tables"]
 
@@ -16,6 +17,8 @@ TOLERANCE = 3.0  # points between two rules that are one edge
 MIN_SHARE = 0.25  # of the grid's side that the rules of an edge cover together
 MAX_CELLS = 3000
 MIN_FILLED = 0.4  # of the cells; the grid of a chart is empty
+MAX_EMPTY = 0.25  # of the columns
+MIN_GRID = 0.75  # of the lines × columns between two rules that hold text, for rows of text
 MAX_CELL_TEXT = 120  # characters on average; more is a page laid out in boxes
 
 
@@ -25,6 +28,11 @@ class Grid:
 
     xs: tuple[float, ...]
     ys: tuple[float, ...]
+
+    def within(self, line: Line) -> bool:
+        """Whether its middle is in the box of a line."""
+        x, y = (self.xs[0] + self.xs[-1]) / 2, (self.ys[0] + self.ys[-1]) / 2
+        return line.x0 <= x <= line.x1 and line.y0 <= y <= line.y1
 
     def cell_at(self, x: float, y: float) -> tuple[int, int] | None:
         """(row, column), None outside."""
@@ -117,31 +125,61 @@ def take_tables(lines: list[Line], grids: list[Grid]) -> tuple[list[Line], list[
                 text=_text_of(cells), x0=grid.xs[0], y0=grid.ys[0], x1=grid.xs[-1], y1=grid.ys[-1],
                 base=grid.ys[0] + size, size=size, bold=False, italic=False, mono=False,
                 family=inside[0][2].family, color=0, frame=0,
-                pieces=tuple(line for _, _, line in inside), cells=cells,
+                stands_for=BlockKind.TABLE, pieces=tuple(line for _, _, line in inside),
+                cells=cells,
             )
         )  # fmt: skip
     return rest, tables
 
 
 def cells_of_grid(grid: Grid, inside: list[tuple[int, int, Line]]) -> tuple[Cell, ...]:
-    by_cell: dict[tuple[int, int], list[Line]] = {}
+    by_row: dict[int, list[tuple[int, Line]]] = {}
     for row, column, line in inside:
         first = grid.cell_at(line.x0 + 2, line.middle)
         start = first[1] if first is not None else column
-        by_cell.setdefault((row, start), []).append(line)
-    rows = sorted({row for row, _ in by_cell})
-    names = {row: k for k, row in enumerate(rows)}
-    out = []
-    for (row, column), of_cell in sorted(by_cell.items()):
-        of_cell.sort(key=lambda x: (round(x.base / max(x.size, 1.0)), x.x0))
-        last = grid.cell_at(max(x.x1 for x in of_cell) - 2, of_cell[0].middle)
-        span = max(1, (last[1] if last is not None else column) - column + 1)
-        box = BBox(
-            grid.xs[column], grid.ys[row], grid.xs[column + span], grid.ys[row + 1]
-        )  # fmt: skip
-        text = join_lines(x.text for x in of_cell)
-        out.append(Cell(names[row], column, text, 1, span, names[row] == 0, box))
+        by_row.setdefault(row, []).append((start, line))
+    out: list[Cell] = []
+    name = 0
+    for row, of_row in sorted(by_row.items()):
+        cuts = [grid.ys[row], *_text_rows(of_row), grid.ys[row + 1]]
+        for top, bottom in itertools.pairwise(cuts):
+            by_cell: dict[int, list[Line]] = {}
+            for column, line in of_row:
+                if top <= line.base < bottom or (len(cuts) == 2):
+                    by_cell.setdefault(column, []).append(line)
+            for column, of_cell in sorted(by_cell.items()):
+                of_cell.sort(key=lambda x: (round(x.base / max(x.size, 1.0)), x.x0))
+                last = grid.cell_at(max(x.x1 for x in of_cell) - 2, of_cell[0].middle)
+                span = max(1, (last[1] if last is not None else column) - column + 1)
+                box = BBox(grid.xs[column], top, grid.xs[column + span], bottom)
+                text = join_lines(x.text for x in of_cell)
+                out.append(Cell(name, column, text, 1, span, name == 0, box))
+            name += bool(by_cell)
     return tuple(out)
+
+
+def _text_rows(of_row: list[tuple[int, Line]]) -> list[float]:
+    """Where rows of text part between two rules: many tables have rules around the header only.
+
+    Wrapped cells differ in their number of lines; rows of cells stand on common baselines, with a
+    line in nearly every column.
+    """
+    bases: list[list[tuple[int, Line]]] = []
+    for column, line in sorted(of_row, key=lambda x: x[1].base):
+        if bases and line.base - bases[-1][0][1].base < 0.35 * line.size:
+            bases[-1].append((column, line))
+        else:
+            bases.append([(column, line)])
+    columns = {column for column, _ in of_row}
+    filled = [len({column for column, _ in line}) for line in bases]
+    if len(bases) < 2 or len(columns) < 2 or sum(filled) < MIN_GRID * len(bases) * len(columns):
+        return []
+    numbers = sum(any(c.isdigit() for c in line.text) for _, line in of_row)
+    if len(columns) < 3 and numbers * 3 < len(of_row):
+        return []
+    first = min(columns)
+    starts = [line for line in bases if any(column == first for column, _ in line)]
+    return [min(x.y0 for _, x in line) for line in starts[1:]]
 
 
 def _holds_headings(lines: list[Line]) -> bool:
@@ -153,8 +191,13 @@ def _holds_headings(lines: list[Line]) -> bool:
 def _is_table(grid: Grid, cells: tuple[Cell, ...]) -> bool:
     if len({c.row for c in cells}) < 2 or len({c.column for c in cells}) < 2:
         return False
+    columns = len(grid.xs) - 1
+    # Boxes that stand apart have gaps between them, in which nothing stands.
+    used = {column for c in cells for column in range(c.column, c.column + c.column_span)}
+    if columns - len(used) > MAX_EMPTY * columns:
+        return False
     covered = sum(c.column_span for c in cells)
-    size = len({c.row for c in cells}) * (len(grid.xs) - 1)
+    size = len({c.row for c in cells}) * columns
     mean = sum(len(c.text) for c in cells) / len(cells)
     return covered >= MIN_FILLED * size and mean <= MAX_CELL_TEXT
 

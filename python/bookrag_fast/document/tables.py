@@ -5,18 +5,27 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from bookrag_fast.document.lines import Line, frame_to_page
-from bookrag_fast.document.model import Cell
+from bookrag_fast.document.cells import mend_wrapped
+from bookrag_fast.document.joining import ends_sentence
+from bookrag_fast.document.lines import Line
 from bookrag_fast.document.rows import Row
 
-__all__ = ["cells_of", "table_spans"]
+__all__ = ["table_spans"]
 
 MAX_CELL = 60  # characters, on average: longer "cells" are columns of text
-MAX_PLAIN_ROWS = 2  # in a row, between rows of cells: wrapped cells and subheadings
+MAX_PLAIN_ROWS = 2  # in a row, between rows of cells: subheadings
+MAX_WRAPPED_ROWS = 6  # in a row, lines of a wrapped cell
+MIN_WHITE = 0.4  # of the size: the white between two columns, shared by rows
+MAX_SKEW = 0.15  # of the size: cells of a row stand on one baseline
+MAX_PROSE = 0.3  # of the cells go on in the cell below
 
 
-def table_spans(rows: Sequence[Row]) -> list[tuple[int, int]]:
-    """Ranges [first, last) of rows that make a table."""
+def table_spans(rows: Sequence[Row], *, mono: bool = False) -> list[tuple[int, int]]:
+    """Ranges [first, last) of rows that make a table.
+
+    ``mono`` says that the document's running text is in a typewriter face; otherwise rows of it are
+    code.
+    """
     out: list[tuple[int, int]] = []
     at = 0
     while at < len(rows):
@@ -25,7 +34,7 @@ def table_spans(rows: Sequence[Row]) -> list[tuple[int, int]]:
             continue
         end = _span_end(rows, at)
         # A first row without numbers often heads the table: it has been taken by its cells.
-        if _is_table(rows[at:end]):
+        if _is_table(rows[at:end], mono):
             out.append((at, end))
             at = end
         else:
@@ -36,19 +45,29 @@ def table_spans(rows: Sequence[Row]) -> list[tuple[int, int]]:
 def _span_end(rows: Sequence[Row], first: int) -> int:
     """One past the last row that can belong to the table that starts at ``first``."""
     end = first + 1
-    plain = 0
+    plain = wrapped = 0
     left, right = rows[first].x0, rows[first].x1
+    full = rows[first]
     for k in range(first + 1, len(rows)):
         row, before = rows[k], rows[k - 1]
-        if row.cells[0].pieces:
+        if row.cells[0].stands_for:
             break
         limit = 3.2 if len(row.cells) > 1 else 2.0
-        if row.base - before.base > limit * max(row.size, before.size):
+        step = row.base - before.base
+        if step > limit * max(row.size, before.size):
             break
         if len(row.cells) > 1:
-            plain = 0
+            plain = wrapped = 0
             end = k + 1
             left, right = min(left, row.x0), max(right, row.x1)
+            full = row
+            continue
+        if _wraps(full, row) and step < 1.5 * row.size and row.x1 < right + row.size:
+            wrapped += 1
+            if wrapped > MAX_WRAPPED_ROWS:
+                break
+            if end == k:
+                end = k + 1
             continue
         plain += 1
         width = row.x1 - row.x0
@@ -57,18 +76,62 @@ def _span_end(rows: Sequence[Row], first: int) -> int:
     return end
 
 
-def _is_table(rows: Sequence[Row]) -> bool:
-    many = [row for row in rows if len(row.cells) > 1]
-    if len(many) < 2:
+def _wraps(full: Row, row: Row) -> bool:
+    """Whether a lone line goes on below a cell of a row other than its first."""
+    return any(abs(row.x0 - cell.x0) < 0.6 * row.size for cell in full.cells[1:])
+
+
+def _is_table(rows: Sequence[Row], mono: bool) -> bool:
+    many = [row for row in mend_wrapped(rows) if len(row.cells) > 1]
+    if len(many) < 2 or _is_prose(many):
         return False
+    many = [row for row in rows if len(row.cells) > 1]
     cells = [cell for row in many for cell in row.cells]
     mean = sum(len(cell.text) for cell in cells) / len(cells)
-    if mean > MAX_CELL:
+    if mean > MAX_CELL or _is_code(many, mono):
         return False
-    if len(many) == 2 and max(len(row.cells) for row in many) < 3 and mean > 25:
+    if len(many) == 2 and max(len(row.cells) for row in many) < 3:
+        numbers = sum(any(c.isdigit() for c in cell.text) for cell in cells)
+        if mean > 25 or numbers * 4 < len(cells):
+            return False
+    if sum(_on_one_line(row) for row in many) < 0.6 * len(many):
         return False
-    in_line = sum(_in_line(a, b) for a, b in itertools.pairwise(many))
-    return in_line >= 0.5 * (len(many) - 1)
+    pairs = list(itertools.pairwise(many))
+    in_line = sum(_in_line(a, b) and _shares_white(a, b) for a, b in pairs)
+    return in_line >= (0.5 if len(many) > 3 else 0.99) * len(pairs)
+
+
+def _on_one_line(row: Row) -> bool:
+    bases = [cell.base for cell in row.cells]
+    return max(bases) - min(bases) < MAX_SKEW * row.size
+
+
+def _is_code(many: Sequence[Row], mono: bool) -> bool:
+    return not mono and 2 * sum(all(c.mono for c in row.cells) for row in many) > len(many)
+
+
+def _is_prose(many: Sequence[Row]) -> bool:
+    """Columns of text side by side: a row that starts anew all the same goes on from the one above.
+
+    The wrapped cells of a table go on too, but its first column does not start then.
+    """
+    seen = goes_on = 0
+    for a, b in itertools.pairwise(many):
+        if not _overlap(a.cells[0], b.cells[0]):
+            continue
+        for below in b.cells:
+            above = next((c for c in a.cells if _overlap(c, below)), None)
+            if above is None:
+                continue
+            seen += 1
+            goes_on += (
+                len(above.text) > 15 and below.text[0].islower() and not ends_sentence(above.text)
+            )
+    return goes_on > MAX_PROSE * seen
+
+
+def _overlap(a: Line, b: Line) -> bool:
+    return min(a.x1, b.x1) > max(a.x0, b.x0)
 
 
 def _in_line(a: Row, b: Row) -> bool:
@@ -87,78 +150,11 @@ def _in_line(a: Row, b: Row) -> bool:
     return hits >= 2
 
 
-def cells_of(rows: Sequence[Row]) -> tuple[Cell, ...]:
-    """The grid of a table's rows. A cell over several columns keeps its span."""
-    edges = _column_edges(rows)
-    out: list[Cell] = []
-    header = _header_rows(rows)
-    for r, row in enumerate(rows):
-        taken: dict[int, int] = {}
-        for line in row.cells:
-            covered = [
-                c
-                for c, (left, right) in enumerate(edges)
-                if min(line.x1, right) - max(line.x0, left) > 0.3 * min(line.width, right - left)
-            ]
-            if not covered:
-                covered = [min(range(len(edges)), key=lambda c: _distance(line, edges[c]))]
-            column = covered[0]
-            if column in taken:
-                old = out[taken[column]]
-                out[taken[column]] = Cell(
-                    old.row, old.column, f"{old.text} {line.text}", 1, old.column_span,
-                    old.header, old.bbox,
-                )  # fmt: skip
-                continue
-            taken[column] = len(out)
-            out.append(
-                Cell(
-                    row=r,
-                    column=column,
-                    text=line.text,
-                    column_span=covered[-1] - column + 1,
-                    header=r < header,
-                    bbox=frame_to_page(line.frame, line.x0, line.y0, line.x1, line.y1),
-                )
-            )
-    return tuple(out)
+def _shares_white(a: Row, b: Row) -> bool:
+    """Whether a gap between cells goes through both rows.
 
-
-def _distance(line: Line, edge: tuple[float, float]) -> float:
-    return abs(line.middle_x - (edge[0] + edge[1]) / 2)
-
-
-def _column_edges(rows: Sequence[Row]) -> list[tuple[float, float]]:
-    """Columns as the x ranges that cells cover, taken from the fuller rows."""
-    most = max(len(row.cells) for row in rows)
-    spans = sorted(
-        (cell.x0, cell.x1) for row in rows if len(row.cells) >= 0.7 * most for cell in row.cells
-    )
-    edges: list[tuple[float, float]] = []
-    for left, right in spans:
-        if edges and left < edges[-1][1] - 0.5:
-            edges[-1] = (edges[-1][0], max(edges[-1][1], right))
-        else:
-            edges.append((left, right))
-    return edges
-
-
-def _header_rows(rows: Sequence[Row]) -> int:
-    """How many rows head the table: the leading ones without numbers, before some with numbers."""
-    numeric = [sum(_is_number(c.text) for c in row.cells) > 0 for row in rows]
-    if not any(numeric):
-        return 1 if len(rows) > 1 else 0
-    first = numeric.index(True)
-    if first == 0:
-        # Years head financial tables: "2022 2021 2020".
-        return 1 if all(_is_year(c.text) for c in rows[0].cells) else 0
-    return min(first, 3)
-
-
-def _is_number(text: str) -> bool:
-    digits = sum(c.isdigit() for c in text)
-    return digits > 0 and digits * 2 >= len(text.replace(" ", "")) - 2 and not _is_year(text)
-
-
-def _is_year(text: str) -> bool:
-    return len(text) == 4 and text.isdigit() and text[:2] in ("19", "20")
+    The edges of justified text stand in line whatever is between them; its gaps do not.
+    """
+    least = MIN_WHITE * max(a.size, b.size)
+    gaps = [[(x.x1, y.x0) for x, y in itertools.pairwise(row.cells)] for row in (a, b)]
+    return any(min(p[1], q[1]) - max(p[0], q[0]) > least for p in gaps[0] for q in gaps[1])

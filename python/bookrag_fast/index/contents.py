@@ -18,6 +18,7 @@ __all__ = ["ContentsEntry", "PrintedContents", "read_contents"]
 
 MAX_SHARE = 0.35  # contents pages stand in the first part of a book
 MIN_ENTRIES = 4
+MAX_HANG = 40.0  # points: further in stands not the rest of a title but an entry below it
 MIN_SIMILARITY = 90.0
 
 _TITLE = {
@@ -138,7 +139,8 @@ def _entries_of_page(
         if match is not None and any(c.isalpha() for c in match[0]):
             gap = match[1]
             strong += len(gap) > 1 or "|" in gap or "." in gap
-            if pending is not None and not parse_numbering(text):
+            wrapped = pending is not None and x - pending[0] < MAX_HANG
+            if pending is not None and wrapped and not parse_numbering(text):
                 joined = split_entry(f"{pending[1]} {text}")
                 if joined is not None:
                     match, x = joined, pending[0]

@@ -14,6 +14,8 @@ __all__ = ["Content", "contents_of"]
 
 PACK_TO = 900  # characters: a node of text grows up to here
 SPLIT_OVER = 2000  # characters: a longer paragraph is split at sentence ends
+MAX_GAP = 160.0  # points between a caption and what it names
+OTHER_SIDE = 30.0  # points that the unusual side must be nearer
 CAPTION_REACH = 3  # blocks between a caption and its table or image
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)]?\s+(?=[^\s\d])|(?<=[。！？])")
@@ -70,30 +72,48 @@ def contents_of(blocks: Sequence[Block]) -> list[Content]:
 
 
 def _caption_owners(blocks: Sequence[Block]) -> dict[int, int]:
-    """Caption → the table or image it belongs to, the nearest on its page, each at most once."""
+    """Caption → the table or image it belongs to, the nearest on its page, each at most once.
+
+    Tables are named above in most books and below in some, figures the other way round: the side
+    that leaves the fewest captions alone is the one.
+    """
     out: dict[int, int] = {}
-    taken: set[int] = set()
-    for k, block in enumerate(blocks):
-        if block.kind is not BlockKind.CAPTION:
-            continue
-        wanted = BlockKind.TABLE if caption_kind(block.text) == "table" else BlockKind.IMAGE
-        # Tables are named above, figures below; the other side comes second.
-        sides = (1, -1) if wanted is BlockKind.TABLE else (-1, 1)
+    for wanted, usual in ((BlockKind.TABLE, 1), (BlockKind.IMAGE, -1)):
+        captions = [
+            k
+            for k, block in enumerate(blocks)
+            if block.kind is BlockKind.CAPTION
+            and (caption_kind(block.text) == "table") == (wanted is BlockKind.TABLE)
+        ]
+        if captions:
+            ways = [_matched(blocks, captions, wanted, side) for side in (usual, -usual)]
+            out.update(max(ways, key=lambda way: (len(way[0]), -way[1]))[0])
+    return out
+
+
+def _matched(
+    blocks: Sequence[Block], captions: Sequence[int], wanted: BlockKind, first: int
+) -> tuple[dict[int, int], float]:
+    """Captions tied to the nearest block, rather on the side ``first`` (1 is below), and how far
+    they are from it in all."""
+    out: dict[int, int] = {}
+    total = 0.0
+    for k in captions:
         best: tuple[float, int] | None = None
-        for order, side in enumerate(sides):
+        for penalty, side in ((0.0, first), (OTHER_SIDE, -first)):
             for step in range(1, CAPTION_REACH + 1):
                 other = k + side * step
                 if not 0 <= other < len(blocks) or blocks[other].kind is BlockKind.CAPTION:
                     break
-                if blocks[other].kind is not wanted or other in taken:
+                if blocks[other].kind is not wanted or other in out.values():
                     continue
-                gap = _gap(block, blocks[other])
-                if gap is not None and (best is None or gap + 6 * order < best[0]):
-                    best = (gap + 6 * order, other)
-        if best is not None and best[0] < 160:
+                gap = _gap(blocks[k], blocks[other])
+                if gap is not None and (best is None or gap + penalty < best[0]):
+                    best = (gap + penalty, other)
+        if best is not None and best[0] < MAX_GAP:
             out[k] = best[1]
-            taken.add(best[1])
-    return out
+            total += best[0]
+    return out, total
 
 
 def _gap(a: Block, b: Block) -> float | None:
