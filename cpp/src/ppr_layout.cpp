@@ -10,9 +10,10 @@ using kernels::kLanes;
 
 // A row this long is a hub: its own slots fill vectors with less padding than a group would have.
 constexpr std::int32_t kHub = 64;
-// Rows are sorted by degree within windows of this many, so that on graphs beyond the caches
-// entities that were numbered together stay together.
-constexpr std::int64_t kWindow = 32768;
+// Rows are sorted by degree within windows of this many, so that entities that were numbered
+// together stay in the nearest cache together (5e4 entities: 0.26 ns a slot, against 0.30 with one
+// window of 32768); smaller windows only pad more.
+constexpr std::int64_t kWindow = 4096;
 // Rows of one degree are taken this far apart: entities that were numbered together are related
 // more often than others, and a sweep converges faster if the rows of a group are not.
 constexpr std::int64_t kStride = 61;

@@ -33,7 +33,9 @@ class PprLayout {
     [[nodiscard]] bool isolated(std::int32_t row) const noexcept {
         return position_[static_cast<std::size_t>(row)] == nowhere_;
     }
-    // 1 / weighted degree by position, 0 where there is no row. Only with_weights.
+    // Whether the exact weights are laid out.
+    [[nodiscard]] bool exact() const noexcept { return !inverse_.empty(); }
+    // 1 / weighted degree by position, 0 where there is no row. Only if exact().
     [[nodiscard]] std::span<const double> inverse_degree() const noexcept { return inverse_; }
 
   private:

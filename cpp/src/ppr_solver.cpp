@@ -82,7 +82,7 @@ bool PprSolver::reach(double tol, bool exact) {
     const auto m = layout_->matrix();
     single_ = sweep_and_certify(m, tol) && !exact;
     if (single_) return true;
-    if (m.weight == nullptr) return false;
+    if (!layout_->exact()) return false;
     refine(m, tol);
     return true;
 }

@@ -68,7 +68,7 @@ struct PprWorkspace::State {
     // Solves for `restart`; the exact weights are laid out only when a tolerance needs them.
     void solve(const PageRankOptions& options, std::int64_t passes, bool exact) {
         for (const bool with_weights : {exact, true}) {
-            if (with_weights && layout.inverse_degree().empty()) {
+            if (with_weights && !layout.exact()) {
                 layout.build(offsets, targets, weights, true);
             }
             solver.begin(layout, restart, options.damping, passes);

@@ -26,7 +26,7 @@ struct Far {
 #else
 using Far = Near;
 #endif
-constexpr std::int64_t kNear = 16384;  // positions; 64 KiB of values
+constexpr std::int64_t kNear = 262144;  // positions; 1 MiB of values, a nearest-but-one cache
 
 BOOKRAG_INLINE float sum16(const F16& v) {
     float a[16];
