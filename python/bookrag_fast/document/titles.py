@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from statistics import median
 
 from bookrag_fast.document.model import Block, BlockKind
 
 __all__ = ["document_title", "is_title_like"]
+
+MAX_PARTS = 4
+MAX_TITLE = 200  # characters of several parts together
 
 _JUNK = re.compile(
     r"^(?:untitled|title|document\d*|microsoft (?:word|powerpoint|excel|office)|slide \d+"
@@ -51,15 +55,26 @@ def document_title(metadata: str, blocks: Sequence[Block], file_name: str) -> st
         return None
     largest = max(b.style.size for b in first)
     parts: list[Block] = []
-    for block in first:
-        if block.style.size >= 0.97 * largest and len(block.text) <= 250:
-            parts.append(block)
-        elif parts:
-            break
+    last = -1
+    runs = 0
+    for k, block in enumerate(first):
+        if block.style.size < 0.97 * largest or len(block.text) > 250:
+            continue
+        # All that is set largest names the document: a form, the authority above it, the firm
+        # below. What is parted by other text stands apart.
+        runs += k != last + 1 or not parts
+        parts.append(block)
+        last = k
     # On a page in one size the first short bold or centred block is the title.
-    if len(parts) > 4:
+    if len(parts) > MAX_PARTS:
         parts = [b for b in parts if b.kind is BlockKind.TITLE or b.style.centered][:1]
-    title = " ".join(b.text for b in parts[:3])
+        runs = 1
+    glue = " " if runs == 1 else " – "
+    title = glue.join(b.text for b in parts)
+    if len(title) > MAX_TITLE:
+        title = parts[0].text
     # A title set in the size of the text around it is one only if it does not read as a sentence.
-    sentence = title[:1].islower() or (title.endswith((".", ",", "。")) and len(title) < 8)
+    usual = median(b.style.size for b in blocks if b.style.size)
+    sentence = title[:1].islower() and largest < 1.2 * usual
+    sentence = sentence or (title.endswith((".", ",", "。")) and len(title) < 8)
     return title if is_title_like(title) and not sentence else None
