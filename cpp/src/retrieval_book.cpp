@@ -183,10 +183,18 @@ void Retriever::Book::lay_out_neighbours(const NeighbourLists& lists) {
             before = cosine;
             // Rows of the adjacency are sorted by neighbour.
             if (cosine > 0.0F && !std::binary_search(related.begin(), related.end(), id)) {
-                near.values.push_back({id, cosine});
+                near.values.push_back({id, cosine, kNoBack});
             }
         }
         near.offsets.push_back(std::ssize(near.values));
+    }
+    for (EntityId e = 0; e < graph->num_entities(); ++e) {
+        for (auto i = near.offsets[idx(e)]; i < near.offsets[idx(e) + 1]; ++i) {
+            const auto theirs = near.row(near.values[idx(i)].entity);
+            for (std::size_t j = 0; j < theirs.size(); ++j) {
+                if (theirs[j].entity == e) near.values[idx(i)].back = static_cast<std::int32_t>(j);
+            }
+        }
     }
 }
 
@@ -210,6 +218,7 @@ std::unique_ptr<RetrievalScratch> Retriever::Book::scratch() const {
     s->members.resize(entities);
     s->ranks.resize(cosine_at.size());
     s->entities.reserve(entities);
+    s->loaded.reserve(entities);
     s->row_of.resize(entities, -1);
     s->entity_scores.resize(entities);
     return s;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -79,14 +80,19 @@ struct RetrievalScratch {
         std::int32_t other;
         float cosine;
     };
-    std::vector<Pair> fresh;               // new relations, by row
-    std::vector<std::int32_t> first_fresh;  // rows + 1: those that a row found
-    std::vector<std::int32_t> back_count;   // rows + 1: those that found it
+    std::vector<Pair> fresh;                // new relations, each once, by the row that found it
+    std::vector<std::int32_t> first_fresh;  // rows + 1: where a row's begin
+    std::vector<std::int32_t> looked_at;    // by row + 1: neighbours before it had enough
+    std::vector<std::int32_t> back_count;   // by row + 1: those that others found
     std::vector<std::int32_t> back_rows;
     std::vector<float> back_cosines;
     std::vector<std::int32_t> offsets;
     std::vector<std::int32_t> targets;
     std::vector<float> weights;
+    // What the walk has loaded, so that the next question on the same G' (of the same chapters, or
+    // of the whole book) need not lay it out again.
+    std::vector<EntityId> loaded;
+    double loaded_percentile = -1.0;
     std::vector<std::int32_t> seed_rows;
     std::vector<float> seed_weights;
     std::vector<float> walk_scores;    // by row
@@ -138,7 +144,9 @@ struct Retriever::Book {
     struct Neighbour {
         EntityId entity;
         float cosine;
+        std::int32_t back;  // where it has this entity in its own row; kNoBack: nowhere
     };
+    static constexpr std::int32_t kNoBack = std::numeric_limits<std::int32_t>::max();
     detail::Rows<Neighbour> near;  // by entity
 
     mutable detail::ScratchPool pool;

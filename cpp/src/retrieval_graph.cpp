@@ -35,7 +35,6 @@ void Retriever::Book::collect(RetrievalScratch& s) const {
         }
         words[w] = 0;
     }
-    s.relations = s.new_relations = 0;
 }
 
 bool Retriever::Book::place_seeds(RetrievalScratch& s, std::span<const EntityId> seeds,
@@ -109,51 +108,55 @@ double Retriever::Book::threshold(RetrievalScratch& s, double percentile) const 
 // The new relations, each once, by the lower row that found it or else by the higher.
 void Retriever::Book::find_fresh(RetrievalScratch& s, double least, std::int64_t at_most) const {
     const std::size_t rows = s.entities.size();
-    // First what each row finds, then without what its lower partner found as well: all of the
-    // lower rows' findings are there when they are asked for.
-    s.fresh.clear();
-    for (std::size_t row = 0; row < rows; ++row) {
-        s.first_fresh[row] = static_cast<std::int32_t>(s.fresh.size());
+    std::int64_t most = 1;
+    for (const auto e : s.entities) most += near.offsets[idx(e) + 1] - near.offsets[idx(e)];
+    at_least(s.fresh, idx(most));
+    std::fill_n(s.back_count.begin(), rows + 2, 0);
+    // Each is written first and counted after, without a branch that nothing could predict. Row -1
+    // stands for all that is outside.
+    std::int32_t* const back_count = s.back_count.data() + 1;
+    std::int32_t* const looked_at = s.looked_at.data() + 1;
+    looked_at[-1] = 0;
+    std::int32_t count = 0;
+    for (std::int32_t row = 0; row < static_cast<std::int32_t>(rows); ++row) {
+        s.first_fresh[idx(row)] = count;
+        const auto neighbours = near.row(s.entities[idx(row)]);
         std::int64_t taken = 0;
-        for (const auto& n : near.row(s.entities[row])) {
-            if (!(double{n.cosine} >= least) || taken == at_most) break;
-            const auto other = s.row_of[idx(n.entity)];
-            if (other < 0) continue;
-            s.fresh.push_back({static_cast<std::int32_t>(row), other, n.cosine});
-            ++taken;
+        std::size_t i = 0;
+        for (; i < neighbours.size() && taken < at_most; ++i) {
+            const auto& n = neighbours[i];
+            if (!(double{n.cosine} >= least)) break;
+            const std::int32_t other = s.row_of[idx(n.entity)];
+            // A lower row took this one if it looked as far.
+            const bool again = (other < row) & (n.back < looked_at[other]);
+            const std::int32_t keep = (other >= 0) & !again ? 1 : 0;
+            s.fresh[idx(count)] = {row, other, n.cosine};
+            count += keep;
+            back_count[other] += keep;
+            taken += other >= 0 ? 1 : 0;
         }
+        looked_at[row] = static_cast<std::int32_t>(i);
     }
-    s.first_fresh[rows] = static_cast<std::int32_t>(s.fresh.size());
-    std::fill_n(s.back_count.begin(), rows + 1, 0);
-    for (auto& pair : s.fresh) {
-        if (pair.other < pair.row) {
-            const auto from = s.fresh.begin() + s.first_fresh[idx(pair.other)];
-            const auto to = s.fresh.begin() + s.first_fresh[idx(pair.other) + 1];
-            if (std::any_of(from, to, [&](const auto& p) { return p.other == pair.row; })) {
-                pair.other = -1;
-                continue;
-            }
-        }
-        ++s.back_count[idx(pair.other)];
-        ++s.new_relations;
-    }
+    s.first_fresh[rows] = count;
+    s.new_relations = count;
 }
 
 // Rows of the walk: relations within, then the new ones.
 void Retriever::Book::lay_out_walk(RetrievalScratch& s) const {
     const std::size_t rows = s.entities.size();
     // Who found each row: a counting sort, so that rows are written one after the other.
+    std::int32_t* const back_end = s.back_count.data() + 1;
     std::int32_t start = 0;
-    for (std::size_t row = 0; row <= rows; ++row) {
-        const auto count = s.back_count[row];
-        s.back_count[row] = start;  // becomes the end of the row while it is filled
-        start += count;
+    for (std::size_t row = 0; row < rows; ++row) {
+        const auto many = back_end[row];
+        back_end[row] = start;  // becomes the end of the row while it is filled
+        start += many;
     }
     at_least(s.back_rows, idx(start));
     at_least(s.back_cosines, idx(start));
-    for (const auto& pair : s.fresh) {
-        if (pair.other < 0) continue;
-        const auto at = idx(s.back_count[idx(pair.other)]++);
+    for (std::int64_t p = 0; p < s.new_relations; ++p) {
+        const auto& pair = s.fresh[idx(p)];
+        const auto at = idx(back_end[pair.other]++);
         s.back_rows[at] = pair.row;
         s.back_cosines[at] = pair.cosine;
     }
@@ -182,12 +185,11 @@ void Retriever::Book::lay_out_walk(RetrievalScratch& s) const {
         if (s.new_relations == 0) continue;
         for (auto p = s.first_fresh[row]; p < s.first_fresh[row + 1]; ++p) {
             const auto& pair = s.fresh[idx(p)];
-            if (pair.other < 0) continue;
             targets[next] = pair.other;
             weights[next++] = pair.cosine;
         }
-        const auto from = row == 0 ? 0 : s.back_count[row - 1];
-        for (auto b = idx(from); b < idx(s.back_count[row]); ++b) {
+        const auto from = row == 0 ? 0 : back_end[row - 1];
+        for (auto b = idx(from); b < idx(back_end[row]); ++b) {
             targets[next] = s.back_rows[b];
             weights[next++] = s.back_cosines[b];
         }
@@ -196,23 +198,28 @@ void Retriever::Book::lay_out_walk(RetrievalScratch& s) const {
 }
 
 void Retriever::Book::augment(RetrievalScratch& s, double percentile) const {
+    if (s.loaded_percentile == percentile && s.loaded == s.entities) return;
+    s.loaded_percentile = -1.0;  // until it is there again
+    s.relations = s.new_relations = 0;
     const std::size_t rows = s.entities.size();
     at_least(s.offsets, rows + 1);
+    at_least(s.looked_at, rows + 1);
     at_least(s.first_fresh, rows + 1);
-    at_least(s.back_count, rows + 1);
+    at_least(s.back_count, rows + 2);
     const double least = threshold(s, percentile);
     if (s.relations > 0) {
         const auto mean = 2.0 * static_cast<double>(s.relations) / static_cast<double>(rows);
         const auto at_most = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(mean)));
         find_fresh(s, std::max(least, 1e-6), at_most);
     } else {
-        s.fresh.clear();
-        std::fill_n(s.back_count.begin(), rows + 1, 0);
+        std::fill_n(s.back_count.begin(), rows + 2, 0);
     }
     lay_out_walk(s);
     const auto slots = idx(s.offsets[rows]);
     s.walk.load(std::span(s.offsets).first(rows + 1), std::span(s.targets).first(slots),
                 std::span(s.weights).first(slots));
+    s.loaded.assign(s.entities.begin(), s.entities.end());
+    s.loaded_percentile = percentile;
 }
 
 void Retriever::Book::solve(RetrievalScratch& s, const PageRankOptions& options) const {

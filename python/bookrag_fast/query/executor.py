@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import repeat
 
 from bookrag_fast.config import RetrievalSettings
 from bookrag_fast.errors import BudgetError, InvalidArgumentError
@@ -166,7 +167,7 @@ class Executor:
             retrieve(book, question, plan, self._embedder, self._settings, tracer) for book in books
         ]
         if len(ranked) == 1:
-            return [(ranked[0], i) for i in range(min(_MOST_EVIDENCE, len(ranked[0].nodes)))]
+            return list(zip(repeat(ranked[0]), range(min(_MOST_EVIDENCE, len(ranked[0].nodes)))))
         # Each book's own order holds within it; between books relevance decides.
         merged = [
             (float(r.order[i]), b, i, r)
