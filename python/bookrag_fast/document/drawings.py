@@ -155,14 +155,13 @@ def _without_tables(drafts: list[Draft], regions: list[BBox]) -> list[BBox]:
             and min(d.box.x1, top.x1) - max(d.box.x0, top.x0) > 0.75 * top.width
         ]  # fmt: skip
         end = min(ends, default=1e9)
-        free = [
-            b
-            for b in free
-            if b not in below
-            or b.y0 > end
-            or abs(b.x0 - top.x0) > 2 * CELL
-            or abs(b.x1 - top.x1) > 2 * CELL
-        ]
+        figures = [d.box for d in captions if caption_kind(d.text) == "figure"]
+        for b in below:
+            alike = abs(b.x0 - top.x0) <= 2 * CELL and abs(b.x1 - top.x1) <= 2 * CELL
+            # A figure may be as wide as the table: its own caption is nearer.
+            named = b.height > 3 * CELL and any(0 <= f.y0 - b.y1 + 8 < REACH for f in figures)
+            if b is top or (b.y0 <= end and alike and not named):
+                free.remove(b)
     return free
 
 

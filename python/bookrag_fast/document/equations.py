@@ -36,16 +36,15 @@ def is_equation(text: str, lines: Sequence[Line], style: Style) -> bool:
 
 def are_equations(rows: Sequence[Row]) -> bool:
     """Whether rows are formulas set under each other at their signs, or pieces of a matrix."""
-    like = 0
+    like = pieces = total = 0
     for row in rows:
         texts = [cell.text for cell in row.cells]
-        if any(_BRACKET_PIECES.search(text) for text in texts):
-            like += 1
-            continue
+        pieces += any(_BRACKET_PIECES.search(text) for text in texts)
         formula = any(_RELATION.search(text) for text in texts) or any(
             _MATH_FONT.match(cell.family) for cell in row.cells
         )
         words = sum(len(_WORD.findall(text)) for text in texts)
         numbers = sum(bool(_NUMBER.fullmatch(text)) for text in texts)
+        total += words
         like += formula and words <= 2 and numbers == 0
-    return like > 0.6 * len(rows)
+    return like > 0.6 * len(rows) or (pieces > 1 and total <= 2 * len(rows))

@@ -116,6 +116,10 @@ def take_tables(lines: list[Line], grids: list[Grid]) -> tuple[list[Line], list[
             else:
                 inside.append((*cell, line))
         cells = cells_of_grid(grid, inside)
+        if _stands_apart(grid, cells):
+            for _, _, line in inside:
+                line.in_drawing = True
+            continue
         if not _is_table(grid, cells) or _holds_headings([line for _, _, line in inside]):
             continue
         rest = outside
@@ -192,14 +196,16 @@ def _is_table(grid: Grid, cells: tuple[Cell, ...]) -> bool:
     if len({c.row for c in cells}) < 2 or len({c.column for c in cells}) < 2:
         return False
     columns = len(grid.xs) - 1
-    # Boxes that stand apart have gaps between them, in which nothing stands.
-    used = {column for c in cells for column in range(c.column, c.column + c.column_span)}
-    if columns - len(used) > MAX_EMPTY * columns:
-        return False
     covered = sum(c.column_span for c in cells)
     size = len({c.row for c in cells}) * columns
     mean = sum(len(c.text) for c in cells) / len(cells)
     return covered >= MIN_FILLED * size and mean <= MAX_CELL_TEXT
+
+
+def _stands_apart(grid: Grid, cells: tuple[Cell, ...]) -> bool:
+    """Boxes of a drawing have gaps between them, in which nothing stands; cells share edges."""
+    used = {column for c in cells for column in range(c.column, c.column + c.column_span)}
+    return len(grid.xs) - 1 - len(used) > MAX_EMPTY * (len(grid.xs) - 1)
 
 
 def _text_of(cells: tuple[Cell, ...]) -> str:

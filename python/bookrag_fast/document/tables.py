@@ -29,7 +29,7 @@ def table_spans(rows: Sequence[Row], *, mono: bool = False) -> list[tuple[int, i
     out: list[tuple[int, int]] = []
     at = 0
     while at < len(rows):
-        if len(rows[at].cells) < 2:
+        if len(rows[at].cells) < 2 or rows[at].cells[0].in_drawing:
             at += 1
             continue
         end = _span_end(rows, at)
@@ -50,7 +50,7 @@ def _span_end(rows: Sequence[Row], first: int) -> int:
     full = rows[first]
     for k in range(first + 1, len(rows)):
         row, before = rows[k], rows[k - 1]
-        if row.cells[0].stands_for:
+        if row.cells[0].stands_for or row.cells[0].in_drawing:
             break
         limit = 3.2 if len(row.cells) > 1 else 2.0
         step = row.base - before.base
@@ -123,10 +123,11 @@ def _is_prose(many: Sequence[Row]) -> bool:
             above = next((c for c in a.cells if _overlap(c, below)), None)
             if above is None:
                 continue
+            lane = [c for row in many for c in row.cells if _overlap(c, below)]
+            left, right = min(c.x0 for c in lane), max(c.x1 for c in lane)
+            full = above.x1 > right - 0.15 * (right - left) and len(above.text) > 15
             seen += 1
-            goes_on += (
-                len(above.text) > 15 and below.text[0].islower() and not ends_sentence(above.text)
-            )
+            goes_on += full and below.text[0].islower() and not ends_sentence(above.text)
     return goes_on > MAX_PROSE * seen
 
 

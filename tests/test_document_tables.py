@@ -1,0 +1,285 @@
+"""What is a table and what only looks like one, on small PDFs made by code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reportlab.pdfbase.pdfmetrics import stringWidth
+from reportlab.pdfgen.canvas import Canvas
+
+from bookrag_fast.document import Block, BlockKind, Document, read_document
+from bookrag_fast.document.chars import Font, PageChars
+from bookrag_fast.document.lines import lines_of
+from bookrag_fast.index.packing import contents_of
+from pdf_factory import HEIGHT, LOREM, heading, make_pdf, paragraph, text_lines, wrapped
+
+
+def _read(tmp_path: Path, *draw: Callable[[Canvas], object]) -> Document:
+    return read_document(make_pdf(tmp_path / "t.pdf", list(draw)))  # type: ignore[arg-type]
+
+
+def _tables(document: Document) -> list[Block]:
+    return [b for b in document.blocks if b.kind is BlockKind.TABLE]
+
+
+def _row(c: Canvas, xs: tuple[float, ...], cells: tuple[str, ...], top: float) -> None:
+    for x, cell in zip(xs, cells, strict=True):
+        if cell:
+            text_lines(c, [cell], x=x, top=top)
+
+
+# --- drawings ---------------------------------------------------------------------------------
+
+
+def _flow_chart(c: Canvas, top: float) -> None:
+    for row in range(2):
+        for k in range(4):
+            x, y = 80 + 115 * k, top + 80 * row
+            c.rect(x, HEIGHT - y - 40, 90, 40)
+            text_lines(c, [f"Step {row}{k}", "of the work"], x=x + 12, top=y + 18)
+            if k:
+                c.line(x - 25, HEIGHT - y - 20, x, HEIGHT - y - 20)
+    c.line(300, HEIGHT - top - 40, 300, HEIGHT - top - 80)
+
+
+@pytest.mark.parametrize("caption", ["", "Figure 1. How the work goes on"])
+def test_boxes_with_words_are_no_table(tmp_path: Path, caption: str) -> None:
+    def draw(c: Canvas) -> None:
+        paragraph(c, LOREM * 3, top=90)
+        _flow_chart(c, 200)
+        text_lines(c, [caption], x=150, top=340)
+        paragraph(c, LOREM * 3, top=400)
+
+    document = _read(tmp_path, draw)
+    assert _tables(document) == []
+    pictures = [b for b in document.blocks if b.kind is BlockKind.IMAGE]
+    assert len(pictures) == bool(caption)
+    if caption:
+        assert "Step 13" in pictures[0].text
+        assert sum("Step 13" in b.text for b in document.blocks) == 1
+
+
+def test_a_table_above_a_drawing(tmp_path: Path) -> None:
+    def draw(c: Canvas) -> None:
+        text_lines(c, ["Table 1. What there is"], top=80)
+        for y in (90, 110, 130, 150):
+            c.line(72, HEIGHT - y, 520, HEIGHT - y)
+        for k, cells in enumerate((("Name", "Count"), ("apples", "12"), ("pears", "7"))):
+            _row(c, (76, 300), cells, 104 + 20 * k)
+        _flow_chart(c, 165)
+        text_lines(c, ["Figure 1. How the work goes on"], x=150, top=305)
+
+    document = _read(tmp_path, draw)
+    (table,) = _tables(document)
+    assert table.text == "Name | Count\napples | 12\npears | 7"
+    nodes = [c for c in contents_of(document.blocks) if c.kind.name in ("TABLE", "IMAGE")]
+    assert [n.title[:8] for n in nodes] == ["Table 1.", "Figure 1"]
+
+
+# --- columns ----------------------------------------------------------------------------------
+
+
+def test_a_wide_table_over_two_columns(tmp_path: Path) -> None:
+    words = wrapped(LOREM * 6, 44)
+    half = len(words) // 2
+
+    def draw(c: Canvas) -> None:
+        for y in (80, 100, 180):
+            c.line(60, HEIGHT - y, 530, HEIGHT - y)
+        for k in range(5):
+            cells = ("Model", "Score", "Time") if k == 0 else (f"model {k}", f"{k}7.5", f"{k} s")
+            _row(c, (64, 330, 440), cells, 94 + 18 * k)
+        text_lines(c, ["Table 1: Scores and times of all the models in both of the columns of it."],
+                   x=60, top=200)  # fmt: skip
+        text_lines(c, words[half:], x=310, top=230)
+        text_lines(c, words[:half], x=60, top=230)
+
+    document = _read(tmp_path, draw)
+    (table,) = _tables(document)
+    assert table.text.split("\n")[1:3] == ["model 1 | 17.5 | 1 s", "model 2 | 27.5 | 2 s"]
+    prose = " ".join(b.text for b in document.blocks if b.kind is BlockKind.TEXT)
+    assert prose == " ".join(words)
+
+
+def test_stretched_lines_are_text(tmp_path: Path) -> None:
+    """A justified column with few words a line: its gaps are wide but do not stand in line."""
+    lines = wrapped("A few comprehensive and long considerations. " + LOREM, 28)
+
+    def draw(c: Canvas) -> None:
+        c.setFont("Helvetica", 10)
+        for k, line in enumerate(lines):
+            words = line.split()
+            free = 150 - sum(stringWidth(w, "Helvetica", 10) for w in words)
+            x = 72.0
+            last = k == len(lines) - 1
+            for word in words:
+                c.drawString(x, HEIGHT - 100 - 12 * k, word)
+                gap = 3.0 if last else free / max(len(words) - 1, 1)
+                x += stringWidth(word, "Helvetica", 10) + gap
+
+    document = _read(tmp_path, draw)
+    assert [b.kind for b in document.blocks] == [BlockKind.TEXT]
+    assert document.blocks[0].text == " ".join(lines)
+
+
+def test_a_note_in_the_margin_is_no_cell(tmp_path: Path) -> None:
+    def draw(c: Canvas) -> None:
+        paragraph(c, LOREM * 2, top=90, width=60)
+        lines = ["When dispensing hot water, the hot", "liquid comes out of the spouts and",
+                 "the surfaces become hot as well.", "Keep clear of them."]  # fmt: skip
+        text_lines(c, lines, x=72, top=200)
+        text_lines(c, ["Follow the chapter", "on safety from", "page 6"], x=400, top=202, size=7)
+
+    assert _tables(_read(tmp_path, draw)) == []
+
+
+# --- formulas and lists -------------------------------------------------------------------------
+
+
+def test_formulas_under_each_other(tmp_path: Path) -> None:
+    rows = [("c = f(H a)", "x ∈ R".replace("∈", "=")), ("h = H c", "y = S"), ("p = g(h)", "z = T")]
+
+    def draw(c: Canvas) -> None:
+        paragraph(c, LOREM * 2, top=90)
+        for k, row in enumerate(rows):
+            _row(c, (150, 300), row, 160 + 14 * k)
+        paragraph(c, LOREM * 2, top=230)
+
+    document = _read(tmp_path, draw)
+    kinds = [b.kind for b in document.blocks]
+    assert kinds == [BlockKind.TEXT, BlockKind.EQUATION, BlockKind.TEXT]
+
+
+def test_contents_without_dots_are_a_list(tmp_path: Path) -> None:
+    entries = [("Safety", 6), ("Intended use", 12), ("Conditions", 13), ("Parts", 14),
+               ("Display", 14), ("Glossary", 17), ("Operation", 18)]  # fmt: skip
+
+    def draw(c: Canvas) -> None:
+        heading(c, "Contents", top=80)
+        for k, (title, page) in enumerate(entries, start=1):
+            _row(c, (72, 100), (f"{k}", title), 110 + 16 * k)
+            c.drawRightString(500, HEIGHT - 110 - 16 * k, str(page))
+
+    document = _read(tmp_path, draw, lambda c: paragraph(c, LOREM, top=100))
+    assert _tables(document) == []
+    listed = next(b for b in document.blocks if b.kind is BlockKind.LIST)
+    assert listed.text.split("\n")[1] == "2 Intended use  12"
+    assert len(listed.text.split("\n")) == len(entries)
+
+
+# --- cells --------------------------------------------------------------------------------------
+
+
+def test_wrapped_cells_stay_in_their_rows(tmp_path: Path) -> None:
+    def draw(c: Canvas) -> None:
+        xs = (72, 260, 380)
+        _row(c, xs, ("Value", "Default", "Used by"), 100)
+        _row(c, xs, ("Similarity for a relation", "at least 0.9", "Extraction"), 120)
+        _row(c, xs, ("end", "", ""), 131)
+        _row(c, xs, ("New edges", "mean degree,", "Reasoning"), 151)
+        _row(c, xs, ("", "rounded up", ""), 162)
+        _row(c, xs, ("Weight", "0.5", "Reasoning"), 182)
+        _row(c, xs, ("Tolerance", "10", "Reasoning"), 202)
+        c.setFont("Helvetica", 7)
+        c.drawString(260 + stringWidth("10", "Helvetica", 10), HEIGHT - 198, "-6")
+
+    (table,) = _tables(_read(tmp_path, draw))
+    assert table.text.split("\n") == [
+        "Value | Default | Used by",
+        "Similarity for a relation end | at least 0.9 | Extraction",
+        "New edges | mean degree, rounded up | Reasoning",
+        "Weight | 0.5 | Reasoning",
+        "Tolerance | 10-6 | Reasoning",
+    ]
+    assert {c.row for c in table.cells} == set(range(5))
+
+
+def test_the_last_line_of_a_table_wraps(tmp_path: Path) -> None:
+    def draw(c: Canvas) -> None:
+        xs = (90, 200)
+        _row(c, xs, ("substr(s, x)", "part of s from position x"), 100)
+        _row(c, xs, ("substr(s, x, y)", "part of s from position x of length y"), 112)
+        _row(c, xs, ("time2str(t, f)", "a calendar time as characters, see the section"), 124)
+        _row(c, xs, ("", "on page 58"), 136)
+        paragraph(c, LOREM * 3, top=170)
+
+    (table,) = _tables(_read(tmp_path, draw))
+    assert table.text.endswith("see the section on page 58")
+
+
+def test_rules_around_the_header_only(tmp_path: Path) -> None:
+    rows = [("Dataset", "Yes", "No"), ("Training", "1,284", "1,330"), ("Test", "164", "163")]
+
+    def draw(c: Canvas) -> None:
+        for y in (100, 116, 150):
+            c.line(72, HEIGHT - y, 400, HEIGHT - y)
+        for x in (72, 200, 300, 400):
+            c.line(x, HEIGHT - 100, x, HEIGHT - 150)
+        for k, row in enumerate(rows):
+            _row(c, (76, 204, 304), row, 112 + 16 * k)
+
+    (table,) = _tables(_read(tmp_path, draw))
+    assert table.text == "\n".join(" | ".join(row) for row in rows)
+
+
+def test_captions_below_their_tables(tmp_path: Path) -> None:
+    def draw(c: Canvas) -> None:
+        for k in range(2):
+            top = 100 + 120 * k
+            for r in range(4):
+                _row(c, (72, 200, 300), (f"item {r}", f"{r}{k}1", f"{r}{k}2"), top + 14 * r)
+            text_lines(c, [f"Table {k + 1}: The numbers of part {k + 1}"], top=top + 66)
+        paragraph(c, LOREM * 3, top=400)
+
+    nodes = contents_of(_read(tmp_path, draw).blocks)
+    tables = [n for n in nodes if n.kind.name == "TABLE"]
+    assert [(t.title[:7], t.text.split(" | ")[1]) for t in tables] == [
+        ("Table 1", "001"),
+        ("Table 2", "011"),
+    ]
+
+
+def test_letters_of_a_ligature_stay_in_their_word() -> None:
+    """Fonts that spell a ligature out give each letter the box of the whole."""
+    word = "suffixes"
+    x = [0, 5, 12, 12, 12, 22, 29, 35]
+    width = [5, 7, 10, 10, 10, 7, 6, 5]
+    box = np.array([[a, 90, a + w, 100] for a, w in zip(x, width, strict=True)], np.float32)
+    n = len(word)
+    chars = PageChars(
+        code=np.array([ord(c) for c in word], np.uint32),
+        box=box,
+        ink=box,
+        origin=np.array([[a, 98] for a in x], np.float32),
+        generated=np.zeros(n, np.bool_),
+        run=np.zeros(n, np.int32),
+        run_size=np.array([10], np.float32),
+        run_turn=np.zeros(1, np.int32),
+        run_font=np.zeros(1, np.int32),
+        run_color=np.array([0xFF000000], np.uint32),
+        run_mode=np.zeros(1, np.int32),
+        run_bold=np.zeros(1, np.bool_),
+        fonts=[Font("Serif", bold=False, italic=False, mono=False)],
+    )
+    assert [line.text for line in lines_of(chars, 600, 800)] == [word]
+
+
+def test_a_title_is_all_that_is_set_largest(tmp_path: Path) -> None:
+    def draw(c: Canvas) -> None:
+        text_lines(c, ["OFFICE OF RECORDS"], top=80, size=16)
+        text_lines(c, ["Washington"], top=110)
+        text_lines(c, ["ANNUAL REPORT"], top=150, size=16)
+        paragraph(c, LOREM * 3, top=200)
+
+    assert _read(tmp_path, draw).title == "OFFICE OF RECORDS – ANNUAL REPORT"
+
+
+def test_a_title_may_begin_with_a_small_letter(tmp_path: Path) -> None:
+    def draw(c: Canvas) -> None:
+        text_lines(c, ["pioTools: Small Tools for Pioneers"], top=80, size=20)
+        paragraph(c, LOREM * 3, top=200)
+
+    assert _read(tmp_path, draw).title == "pioTools: Small Tools for Pioneers"
