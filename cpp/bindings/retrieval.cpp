@@ -114,7 +114,8 @@ void bind_retrieval_result(py::module_& m) {
                 stages["order"] = r.micros.order;
                 return stages;
             },
-            "Microseconds of each stage: by_entity, by_section, augment (with the making of G'), pagerank,\n"
+            "Microseconds of each stage: by_entity, by_section, augment (with the making of G'), "
+            "pagerank,\n"
             "project, skyline, order.");
 }
 
@@ -138,27 +139,27 @@ Keeps the tree, the graph and the link alive and copies none of them. Never chan
 each call takes its memory from the calls before. Building takes O(nodes + links + relations log relations).
 Raises InvalidArgumentError for sizes that do not go together, an unknown neighbour, an entity as its
 own neighbour, a repeat, cosines that do not descend.)");
-    retriever.def(
-        py::init([](const Tree& tree, const KnowledgeGraph& graph, const GTLink& link,
-                    const py::object& neighbours, const py::object& neighbour_cosines,
-                    const py::object& relation_cosines, const py::object& content,
-                    const py::object& chapter_depth) {
-            const auto near = as_array(neighbours, "neighbours", 2);
-            const auto ids = integers<EntityId>(near, "neighbours", 2);
-            const auto cosines = copy_of(neighbour_cosines, "neighbour_cosines", 2);
-            const auto edges = copy_of(relation_cosines, "relation_cosines");
-            const auto mask = flags(content, "content");
-            const auto depth = integer32(chapter_depth, "chapter_depth");
-            const std::int64_t width = near.shape(1);
-            return without_gil([&] {
-                return std::make_unique<Retriever>(
-                    tree, graph, link, NeighbourLists{ids, cosines, width}, edges, mask, depth);
-            });
-        }),
-        py::arg("tree"), py::arg("graph"), py::arg("link"), py::arg("neighbours"),
-        py::arg("neighbour_cosines"), py::arg("relation_cosines"), py::arg("content"),
-        py::kw_only(), py::arg("chapter_depth") = 2, py::keep_alive<1, 2>(),
-        py::keep_alive<1, 3>(), py::keep_alive<1, 4>());
+    retriever.def(py::init([](const Tree& tree, const KnowledgeGraph& graph, const GTLink& link,
+                              const py::object& neighbours, const py::object& neighbour_cosines,
+                              const py::object& relation_cosines, const py::object& content,
+                              const py::object& chapter_depth) {
+                      const auto near = as_array(neighbours, "neighbours", 2);
+                      const auto ids = integers<EntityId>(near, "neighbours", 2);
+                      const auto cosines = copy_of(neighbour_cosines, "neighbour_cosines", 2);
+                      const auto edges = copy_of(relation_cosines, "relation_cosines");
+                      const auto mask = flags(content, "content");
+                      const auto depth = integer32(chapter_depth, "chapter_depth");
+                      const std::int64_t width = near.shape(1);
+                      return without_gil([&] {
+                          return std::make_unique<Retriever>(tree, graph, link,
+                                                             NeighbourLists{ids, cosines, width},
+                                                             edges, mask, depth);
+                      });
+                  }),
+                  py::arg("tree"), py::arg("graph"), py::arg("link"), py::arg("neighbours"),
+                  py::arg("neighbour_cosines"), py::arg("relation_cosines"), py::arg("content"),
+                  py::kw_only(), py::arg("chapter_depth") = 2, py::keep_alive<1, 2>(),
+                  py::keep_alive<1, 3>(), py::keep_alive<1, 4>());
     retriever
         .def("__repr__",
              [](const Retriever& r) {
@@ -168,8 +169,7 @@ own neighbour, a repeat, cosines that do not descend.)");
              })
         .def_property_readonly("num_nodes", &Retriever::num_nodes)
         .def_property_readonly("num_entities", &Retriever::num_entities)
-        .def_property_readonly("num_chapters", &Retriever::num_chapters,
-                               "Nodes at chapter_depth.");
+        .def_property_readonly("num_chapters", &Retriever::num_chapters, "Nodes at chapter_depth.");
     retriever.def(
         "retrieve",
         [](const Retriever& self, const py::object& seeds, const py::object& seed_weights,
@@ -204,10 +204,9 @@ own neighbour, a repeat, cosines that do not descend.)");
             return result;
         },
         py::arg("seeds"), py::arg("seed_weights"), py::arg("text_scores"), py::kw_only(),
-        py::arg("named") = py::none(), py::arg("bonus") = py::none(),
-        py::arg("added_sections") = 4, py::arg("damping") = 0.5, py::arg("percentile") = 85.0,
-        py::arg("minimum") = 10, py::arg("graph_weight") = 0.15, py::arg("limit") = py::none(),
-        py::arg("tol") = 1e-6,
+        py::arg("named") = py::none(), py::arg("bonus") = py::none(), py::arg("added_sections") = 4,
+        py::arg("damping") = 0.5, py::arg("percentile") = 85.0, py::arg("minimum") = 10,
+        py::arg("graph_weight") = 0.15, py::arg("limit") = py::none(), py::arg("tol") = 1e-6,
         R"(Select_by_Entity and Select_by_Section, Graph_Reasoning, Skyline_Ranker -> Retrieval.
 
 seeds         int32[s]          entities of the question; repeats add up
@@ -234,9 +233,8 @@ Raises InvalidArgumentError for an unknown id, unequal lengths, NaN, an option o
             const Seeds from(seeds, seed_weights);
             const auto options = graph_options(damping, percentile, tol);
             std::vector<float> scores(static_cast<std::size_t>(self.num_nodes()));
-            const bool linked = without_gil([&] {
-                return self.graph_reasoning(ids, from.ids, from.weights, options, scores);
-            });
+            const bool linked = without_gil(
+                [&] { return self.graph_reasoning(ids, from.ids, from.weights, options, scores); });
             return scores_or_none(linked, std::move(scores));
         },
         py::arg("nodes"), py::arg("seeds"), py::arg("seed_weights"), py::kw_only(),

@@ -185,7 +185,8 @@ void Retriever::Book::part(RetrievalScratch& s, Retrieval& out) const {
     std::size_t in = 0;
     std::size_t outside = 0;
     for (std::size_t i = 0; i < content.size(); ++i) {
-        const bool selected = (s.chosen[idx(content_chapter[i])] | s.is_named[idx(content[i])]) != 0;
+        const bool selected =
+            (s.chosen[idx(content_chapter[i])] | s.is_named[idx(content[i])]) != 0;
         s.candidates[in] = content[i];
         s.others[outside] = content[i];
         in += selected ? 1 : 0;
@@ -262,15 +263,15 @@ void Retriever::retrieve(const RetrievalQuery& query, const RetrievalOptions& op
     }
     book.forget(s);
 
-    const std::span<const float> graph = out.linked ? std::span<const float>(s.graph)
-                                                    : std::span<const float>();
+    const std::span<const float> graph =
+        out.linked ? std::span<const float>(s.graph) : std::span<const float>();
     s.ranking.skyline(s.candidates, s.base, graph, idx(options.minimum), s.kept, s.rest);
     out.kept = static_cast<std::int32_t>(s.kept.size());
     out.selected = static_cast<std::int32_t>(s.candidates.size());
     out.micros.skyline = clock.lap();
 
-    const std::size_t limit = options.limit < 0 ? book.content.size()
-                                                : std::min(idx(options.limit), book.content.size());
+    const std::size_t limit =
+        options.limit < 0 ? book.content.size() : std::min(idx(options.limit), book.content.size());
     const auto& relevance = out.linked ? s.relevance : s.base;
     out.nodes.clear();
     out.nodes.reserve(limit);
@@ -314,8 +315,8 @@ bool Retriever::graph_reasoning(std::span<const NodeId> nodes, std::span<const E
 
 bool Retriever::augmented_pagerank(std::span<const EntityId> entities,
                                    std::span<const EntityId> seeds,
-                                   std::span<const float> seed_weights,
-                                   const GraphOptions& options, std::span<float> scores) const {
+                                   std::span<const float> seed_weights, const GraphOptions& options,
+                                   std::span<float> scores) const {
     check_seeds(seeds, seed_weights, num_entities());
     detail::check_ids(entities, num_entities(), "entities", "entities");
     check_options(options);

@@ -61,7 +61,7 @@ struct RetrievalScratch {
     std::vector<float> base;  // text + bonus
     std::vector<float> relevance;
     std::vector<float> graph;
-    std::vector<float> bonus;           // all 0 between calls
+    std::vector<float> bonus;            // all 0 between calls
     std::vector<std::uint8_t> is_named;  // all 0 between calls
     std::vector<NodeId> candidates;
     std::vector<NodeId> others;
@@ -69,9 +69,9 @@ struct RetrievalScratch {
     std::vector<NodeId> rest;
 
     // G'.
-    BitSet members;                   // empty between calls
-    BitSet ranks;                     // of relations within, by cosine; empty between calls
-    std::vector<EntityId> entities;   // ascending; row i of the walk is entities[i]
+    BitSet members;                    // empty between calls
+    BitSet ranks;                      // of relations within, by cosine; empty between calls
+    std::vector<EntityId> entities;    // ascending; row i of the walk is entities[i]
     std::vector<std::int32_t> row_of;  // by entity, -1 outside; all -1 between calls
     std::int64_t relations = 0;
     std::int64_t new_relations = 0;

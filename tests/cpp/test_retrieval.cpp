@@ -133,8 +133,9 @@ TEST(retrieval, hands_out_every_content_node_once_in_tiers) {
             Retrieval some;
             book.retriever.retrieve(question.of(book.text), options, some);
             const auto count = std::min(static_cast<std::size_t>(limit), all.nodes.size());
-            CHECK_EQ(some.nodes, std::vector(all.nodes.begin(),
-                                             all.nodes.begin() + static_cast<std::ptrdiff_t>(count)));
+            CHECK_EQ(some.nodes,
+                     std::vector(all.nodes.begin(),
+                                 all.nodes.begin() + static_cast<std::ptrdiff_t>(count)));
             CHECK_EQ(some.graph.size(), count);
         }
     }
