@@ -149,6 +149,24 @@ def test_compact_is_the_induced_walk_without_zeros(
     assert l1(scores, fine) <= 1e-6 + 1.2e-7
 
 
+def test_induced_walks_put_the_rows_of_hubs_together() -> None:
+    """Rows of more than 128 relations are read from their other ends: hub to hub, parallel
+    relations and loops too."""
+    rng = np.random.default_rng(4)
+    n, hubs = 1200, 70
+    a = np.concatenate([rng.integers(0, hubs, 20_000), [0, 0, 0, 1, 1]])
+    b = np.concatenate([rng.integers(0, n, 20_000), [1, 1, 0, 1, 2]])
+    graph = core.KnowledgeGraph(n, a, b, rng.uniform(0.1, 3, len(a)))
+    assert (graph.degrees[:hubs] > 128).all()
+    for size in (2, 75, 600, n):
+        entities = np.sort(rng.permutation(n)[:size])
+        entities[:2] = 0, 1
+        part, ids = graph.induced(entities)
+        got_ids, got = core.personalized_pagerank(graph, [1], entities=entities, compact=True)
+        np.testing.assert_array_equal(got_ids, ids)
+        assert l1(got, core.personalized_pagerank(part, [1], tol=1e-10, dtype="float64")) < 1.2e-6
+
+
 def test_refusals() -> None:
     graph = core.KnowledgeGraph(2, [0], [1], [1.0])
     for options, message in (
@@ -178,7 +196,7 @@ def test_refusals() -> None:
 def digest() -> str:
     """Of results that between them use every kernel of PageRank."""
     graph = clustered(4000)
-    parts = [
+    parts: list[np.ndarray] = [
         core.personalized_pagerank(graph, [5, 900]),
         core.personalized_pagerank(graph, [5], damping=0.85, tol=1e-11, dtype="float64"),
         core.personalized_pagerank_batch(graph, [[i] for i in range(5)]),

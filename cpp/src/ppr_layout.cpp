@@ -30,9 +30,7 @@ std::int64_t padded(std::int64_t count) noexcept {
 
 // Positions: hubs in row order; then, window by window, the other rows by descending degree. Each
 // window begins a group. A last group holds no row.
-template <typename Offset>
-void PprLayout::number_rows(std::span<const Offset> offsets) {
-    const auto rows = static_cast<std::int64_t>(offsets.size()) - 1;
+void PprLayout::number_rows(std::int64_t rows) {
     const std::int64_t windows = (rows + kWindow - 1) / kWindow;
     position_.resize(idx(rows));
     row_.assign(idx(padded(rows) + (windows + 4) * kLanes), -1);
@@ -92,20 +90,23 @@ void PprLayout::plan_groups() {
 }
 
 template <typename Offset>
-void PprLayout::build(std::span<const Offset> offsets, std::span<const std::int32_t> targets,
-                      std::span<const float> weights, bool with_weights) {
-    const auto rows = static_cast<std::int64_t>(offsets.size()) - 1;
+void PprLayout::build(std::span<const Offset> begin, std::span<const Offset> end,
+                      std::span<const std::int32_t> targets, std::span<const float> weights,
+                      std::span<const double> sums, bool with_weights) {
+    const auto rows = static_cast<std::int64_t>(begin.size());
     degree_.resize(idx(rows));
     inverse_row_.resize(idx(rows));
     for (std::int64_t r = 0; r < rows; ++r) {
-        const auto first = idx(offsets[idx(r)]);
-        const auto end = idx(offsets[idx(r) + 1]);
         double sum = 0.0;
-        for (auto s = first; s < end; ++s) sum += double{weights[s]};
-        degree_[idx(r)] = static_cast<std::int32_t>(end - first);
+        if (!sums.empty()) {
+            sum = sums[idx(r)];
+        } else {
+            for (auto s = idx(begin[idx(r)]); s < idx(end[idx(r)]); ++s) sum += double{weights[s]};
+        }
+        degree_[idx(r)] = static_cast<std::int32_t>(end[idx(r)] - begin[idx(r)]);
         inverse_row_[idx(r)] = sum > 0.0 ? 1.0 / sum : 0.0;
     }
-    number_rows(offsets);
+    number_rows(rows);
     plan_groups();
 
     index_.resize(idx(slots_));
@@ -121,9 +122,8 @@ void PprLayout::build(std::span<const Offset> offsets, std::span<const std::int3
         double inside = 0.0;
         std::int64_t used = 0;
         if (row >= 0) {
-            auto s = idx(offsets[idx(row)]);
-            const auto end = idx(offsets[idx(row) + 1]);
-            for (; s < end; ++s, ++used, slot += stride) {
+            const auto last = idx(end[idx(row)]);
+            for (auto s = idx(begin[idx(row)]); s < last; ++s, ++used, slot += stride) {
                 const std::int32_t column = position_[idx(targets[s])];
                 if (column / kLanes == at / kLanes) inside += double{weights[s]};
                 index_[idx(slot)] = column;
@@ -162,10 +162,12 @@ void PprLayout::build(std::span<const Offset> offsets, std::span<const std::int3
     }
 }
 
-template void PprLayout::build(std::span<const std::int64_t>, std::span<const std::int32_t>,
-                               std::span<const float>, bool);
+template void PprLayout::build(std::span<const std::int64_t>, std::span<const std::int64_t>,
+                               std::span<const std::int32_t>, std::span<const float>,
+                               std::span<const double>, bool);
 template void PprLayout::build(std::span<const std::int32_t>, std::span<const std::int32_t>,
-                               std::span<const float>, bool);
+                               std::span<const std::int32_t>, std::span<const float>,
+                               std::span<const double>, bool);
 
 kernels::PprMatrix PprLayout::matrix() const noexcept {
     return {positions_,        hubs_,

@@ -14,12 +14,20 @@ namespace bookrag::detail {
 // graph, it allocates nothing.
 class PprLayout {
   public:
-    // Rows and columns 0 .. rows - 1; row r has the neighbours targets[offsets[r] .. offsets[r+1]),
+    // Rows and columns 0 .. rows - 1; row r has the neighbours targets[begin[r] .. end[r]),
     // any order, repeats allowed (they add up). Symmetric; weights finite and > 0. with_weights:
     // lay out the exact weights too, for float64. O(rows + slots).
     template <typename Offset>
+    void build(std::span<const Offset> begin, std::span<const Offset> end,
+               std::span<const std::int32_t> targets, std::span<const float> weights,
+               std::span<const double> sums, bool with_weights);
+    // Compressed sparse rows: offsets has a value more than there are rows.
+    template <typename Offset>
     void build(std::span<const Offset> offsets, std::span<const std::int32_t> targets,
-               std::span<const float> weights, bool with_weights);
+               std::span<const float> weights, bool with_weights) {
+        const std::size_t rows = offsets.size() - 1;
+        build(offsets.first(rows), offsets.last(rows), targets, weights, {}, with_weights);
+    }
 
     [[nodiscard]] kernels::PprMatrix matrix() const noexcept;
     [[nodiscard]] std::int64_t positions() const noexcept { return positions_; }
@@ -39,8 +47,7 @@ class PprLayout {
     [[nodiscard]] std::span<const double> inverse_degree() const noexcept { return inverse_; }
 
   private:
-    template <typename Offset>
-    void number_rows(std::span<const Offset> offsets);
+    void number_rows(std::int64_t rows);
     void plan_groups();
 
     std::int64_t positions_ = 0;

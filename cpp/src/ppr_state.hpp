@@ -48,28 +48,34 @@ struct PprWorkspace::State {
     detail::PprRestart restart;
     detail::RestartBuilder builder;
     // The loaded graph: the caller's, or `own_*`.
-    std::span<const std::int32_t> offsets;
+    std::span<const std::int32_t> begins;
+    std::span<const std::int32_t> ends;
+    std::span<const double> sums;  // of the weights of each row, or empty
     std::span<const std::int32_t> targets;
     std::span<const float> weights;
-    std::vector<std::int32_t> own_offsets;
+    std::vector<std::int32_t> own_begins;
+    std::vector<std::int32_t> own_ends;
+    std::vector<double> own_sums;
     std::vector<std::int32_t> own_targets;
     std::vector<float> own_weights;
+    // Rows of hubs, ascending; see load_induced.
+    std::vector<std::int32_t> long_rows;
+    struct Slot {
+        std::int32_t row;
+        std::int32_t target;
+        float weight;
+    };
+    std::vector<Slot> turned;  // slots of long rows
     // Row of each entity of the graph that is being cut from, -1: none. All -1 between calls.
     std::vector<std::int32_t> row_of;
 
-    void load(std::span<const std::int32_t> offsets_, std::span<const std::int32_t> targets_,
-              std::span<const float> weights_) {
-        offsets = offsets_;
-        targets = targets_;
-        weights = weights_;
-        layout.build(offsets, targets, weights, false);
-    }
+    void load() { layout.build(begins, ends, targets, weights, sums, false); }
 
     // Solves for `restart`; the exact weights are laid out only when a tolerance needs them.
     void solve(const PageRankOptions& options, std::int64_t passes, bool exact) {
         for (const bool with_weights : {exact, true}) {
             if (with_weights && !layout.exact()) {
-                layout.build(offsets, targets, weights, true);
+                layout.build(begins, ends, targets, weights, sums, true);
             }
             solver.begin(layout, restart, options.damping, passes);
             if (solver.reach(options.tol, exact)) return;
