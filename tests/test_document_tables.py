@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pytest
 from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
 
@@ -45,21 +44,18 @@ def _flow_chart(c: Canvas, top: float) -> None:
     c.line(300, HEIGHT - top - 40, 300, HEIGHT - top - 80)
 
 
-@pytest.mark.parametrize("caption", ["", "Figure 1. How the work goes on"])
-def test_boxes_with_words_are_no_table(tmp_path: Path, caption: str) -> None:
+def test_boxes_with_words_are_no_table(tmp_path: Path) -> None:
     def draw(c: Canvas) -> None:
         paragraph(c, LOREM * 3, top=90)
         _flow_chart(c, 200)
-        text_lines(c, [caption], x=150, top=340)
+        text_lines(c, ["Figure 1. How the work goes on"], x=150, top=340)
         paragraph(c, LOREM * 3, top=400)
 
     document = _read(tmp_path, draw)
     assert _tables(document) == []
-    pictures = [b for b in document.blocks if b.kind is BlockKind.IMAGE]
-    assert len(pictures) == bool(caption)
-    if caption:
-        assert "Step 13" in pictures[0].text
-        assert sum("Step 13" in b.text for b in document.blocks) == 1
+    (picture,) = [b for b in document.blocks if b.kind is BlockKind.IMAGE]
+    assert "Step 13" in picture.text
+    assert sum("Step 13" in b.text for b in document.blocks) == 1
 
 
 def test_a_table_above_a_drawing(tmp_path: Path) -> None:
@@ -223,6 +219,28 @@ def test_rules_around_the_header_only(tmp_path: Path) -> None:
 
     (table,) = _tables(_read(tmp_path, draw))
     assert table.text == "\n".join(" | ".join(row) for row in rows)
+
+
+def test_a_cell_over_several_rows(tmp_path: Path) -> None:
+    def draw(c: Canvas) -> None:
+        for y in (100, 120, 180):
+            c.line(72, HEIGHT - y, 400, HEIGHT - y)
+        for y in (140, 160):
+            c.line(200, HEIGHT - y, 400, HEIGHT - y)  # not below the first column
+        for x in (72, 200, 300, 400):
+            c.line(x, HEIGHT - 100, x, HEIGHT - 180)
+        _row(c, (76, 204, 304), ("Aim", "Type", "Date"), 114)
+        text_lines(c, ["Reduce the", "number of", "accidents"], x=76, top=134, leading=16)
+        for k, kind in enumerate(("Target", "Status", "Actual")):
+            _row(c, (204, 304), (kind, f"2023-0{k + 1}"), 134 + 20 * k)
+
+    (table,) = _tables(_read(tmp_path, draw))
+    assert table.text == (
+        "Aim | Type | Date\nReduce the number of accidents | Target | 2023-01\n"
+        "Status | 2023-02\nActual | 2023-03"
+    )
+    tall = next(cell for cell in table.cells if cell.row_span > 1)
+    assert (tall.row, tall.column, tall.row_span) == (1, 0, 3)
 
 
 def test_captions_below_their_tables(tmp_path: Path) -> None:

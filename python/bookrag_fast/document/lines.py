@@ -56,7 +56,6 @@ class Line:
     part_bold: bool = False  # starts bold, ends otherwise: a run-in heading
     stands_for: BlockKind | None = None  # a whole table or figure; ``pieces`` are its lines
     pieces: tuple[Line, ...] = ()
-    in_drawing: bool = False  # a label in one of several boxes that stand apart
     cells: tuple[Cell, ...] = ()
 
     @property

@@ -15,6 +15,7 @@ __all__ = ["Grid", "ruled_grids", "take_tables"]
 
 TOLERANCE = 3.0  # points between two rules that are one edge
 MIN_SHARE = 0.25  # of the grid's side that the rules of an edge cover together
+MIN_DRAWN = 0.4  # of a cell's edge
 MAX_CELLS = 3000
 MIN_FILLED = 0.4  # of the cells; the grid of a chart is empty
 MAX_EMPTY = 0.25  # of the columns
@@ -24,10 +25,27 @@ MAX_CELL_TEXT = 120  # characters on average; more is a page laid out in boxes
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Edges of columns and rows in points, ascending."""
+    """Edges of columns and rows in points, ascending.
+
+    ``open`` holds (edge, column) where nothing is drawn between a cell and the one above it: they
+    are one merged cell. Edges count from 0, the top.
+    """
 
     xs: tuple[float, ...]
     ys: tuple[float, ...]
+    open: frozenset[tuple[int, int]] = frozenset()
+
+    def top_of(self, row: int, column: int) -> int:
+        """The first row of the merged cell that a cell belongs to."""
+        while row > 0 and (row, column) in self.open:
+            row -= 1
+        return row
+
+    def bottom_of(self, row: int, column: int) -> int:
+        """The last row of that cell."""
+        while row + 2 < len(self.ys) and (row + 1, column) in self.open:
+            row += 1
+        return row
 
     def within(self, line: Line) -> bool:
         """Whether its middle is in the box of a line."""
@@ -81,8 +99,22 @@ def ruled_grids(rules: list[BBox], shapes: list[BBox], regions: list[BBox]) -> l
         if last - xs[-1] > 12:
             xs.append(last)
         if len(xs) >= 3 and (len(xs) - 1) * (len(ys) - 1) <= MAX_CELLS:
-            out.append(Grid(tuple(xs), tuple(ys)))
+            out.append(Grid(tuple(xs), tuple(ys), _open_edges(xs, ys, across)))
     return out
+
+
+def _open_edges(
+    xs: list[float], ys: list[float], across: list[tuple[float, float, float]]
+) -> frozenset[tuple[int, int]]:
+    """(edge, column) of the inner edges where no rule runs along most of the column."""
+    out: set[tuple[int, int]] = set()
+    for edge in range(1, len(ys) - 1):
+        here = [(a, b) for y, a, b in across if abs(y / 2 - ys[edge]) <= TOLERANCE]
+        for column, (left, right) in enumerate(itertools.pairwise(xs)):
+            drawn = sum(max(0.0, min(b, right) - max(a, left)) for a, b in here)
+            if drawn < MIN_DRAWN * (right - left):
+                out.add((edge, column))
+    return frozenset(out)
 
 
 def _edges(found: list[tuple[float, float]], least: float) -> list[float]:
@@ -116,11 +148,11 @@ def take_tables(lines: list[Line], grids: list[Grid]) -> tuple[list[Line], list[
             else:
                 inside.append((*cell, line))
         cells = cells_of_grid(grid, inside)
-        if _stands_apart(grid, cells):
-            for _, _, line in inside:
-                line.in_drawing = True
-            continue
-        if not _is_table(grid, cells) or _holds_headings([line for _, _, line in inside]):
+        if (
+            _stands_apart(grid, cells)
+            or not _is_table(grid, cells)
+            or _holds_headings([line for _, _, line in inside])
+        ):
             continue
         rest = outside
         size = inside[0][2].size
@@ -137,28 +169,44 @@ def take_tables(lines: list[Line], grids: list[Grid]) -> tuple[list[Line], list[
 
 
 def cells_of_grid(grid: Grid, inside: list[tuple[int, int, Line]]) -> tuple[Cell, ...]:
+    """Cells of the lines in a grid, merged cells with their spans."""
     by_row: dict[int, list[tuple[int, Line]]] = {}
+    merged: dict[tuple[int, int], list[Line]] = {}
     for row, column, line in inside:
         first = grid.cell_at(line.x0 + 2, line.middle)
         start = first[1] if first is not None else column
-        by_row.setdefault(row, []).append((start, line))
-    out: list[Cell] = []
-    name = 0
+        top = grid.top_of(row, start)
+        by_row.setdefault(top, [])
+        if grid.bottom_of(row, start) > top:
+            merged.setdefault((top, start), []).append(line)
+        else:
+            by_row[row].append((start, line))
+    names: dict[int, int] = {}  # ruled row → its first row of text
+    count = 0
+    found: list[tuple[int, int, list[Line], float, float, int]] = []
     for row, of_row in sorted(by_row.items()):
+        names[row] = count
         cuts = [grid.ys[row], *_text_rows(of_row), grid.ys[row + 1]]
-        for top, bottom in itertools.pairwise(cuts):
+        for top_y, bottom_y in itertools.pairwise(cuts):
             by_cell: dict[int, list[Line]] = {}
             for column, line in of_row:
-                if top <= line.base < bottom or (len(cuts) == 2):
+                if len(cuts) == 2 or top_y <= line.base < bottom_y:
                     by_cell.setdefault(column, []).append(line)
-            for column, of_cell in sorted(by_cell.items()):
-                of_cell.sort(key=lambda x: (round(x.base / max(x.size, 1.0)), x.x0))
-                last = grid.cell_at(max(x.x1 for x in of_cell) - 2, of_cell[0].middle)
-                span = max(1, (last[1] if last is not None else column) - column + 1)
-                box = BBox(grid.xs[column], top, grid.xs[column + span], bottom)
-                text = join_lines(x.text for x in of_cell)
-                out.append(Cell(name, column, text, 1, span, name == 0, box))
-            name += bool(by_cell)
+            found += [(count, k, lines, top_y, bottom_y, 1) for k, lines in by_cell.items()]
+            count += 1
+    for (row, column), lines in merged.items():
+        below = grid.bottom_of(row, column)
+        after = min((names[r] for r in names if r > below), default=count)
+        span = max(1, after - names[row])
+        found.append((names[row], column, lines, grid.ys[row], grid.ys[below + 1], span))
+    out: list[Cell] = []
+    for row, column, lines, top_y, bottom_y, row_span in sorted(found, key=lambda x: x[:2]):
+        lines.sort(key=lambda x: (round(x.base / max(x.size, 1.0)), x.x0))
+        last = grid.cell_at(max(x.x1 for x in lines) - 2, lines[0].middle)
+        span = max(1, (last[1] if last is not None else column) - column + 1)
+        box = BBox(grid.xs[column], top_y, grid.xs[column + span], bottom_y)
+        text = join_lines(x.text for x in lines)
+        out.append(Cell(row, column, text, row_span, span, row == 0, box))
     return tuple(out)
 
 
@@ -196,7 +244,7 @@ def _is_table(grid: Grid, cells: tuple[Cell, ...]) -> bool:
     if len({c.row for c in cells}) < 2 or len({c.column for c in cells}) < 2:
         return False
     columns = len(grid.xs) - 1
-    covered = sum(c.column_span for c in cells)
+    covered = sum(c.column_span * c.row_span for c in cells)
     size = len({c.row for c in cells}) * columns
     mean = sum(len(c.text) for c in cells) / len(cells)
     return covered >= MIN_FILLED * size and mean <= MAX_CELL_TEXT

@@ -29,7 +29,7 @@ def table_spans(rows: Sequence[Row], *, mono: bool = False) -> list[tuple[int, i
     out: list[tuple[int, int]] = []
     at = 0
     while at < len(rows):
-        if len(rows[at].cells) < 2 or rows[at].cells[0].in_drawing:
+        if len(rows[at].cells) < 2:
             at += 1
             continue
         end = _span_end(rows, at)
@@ -50,7 +50,7 @@ def _span_end(rows: Sequence[Row], first: int) -> int:
     full = rows[first]
     for k in range(first + 1, len(rows)):
         row, before = rows[k], rows[k - 1]
-        if row.cells[0].stands_for or row.cells[0].in_drawing:
+        if row.cells[0].stands_for:
             break
         limit = 3.2 if len(row.cells) > 1 else 2.0
         step = row.base - before.base
