@@ -29,9 +29,11 @@ def note(p):
     stages.setdefault(p.stage, time.perf_counter() - start)
 book = lib.add(sys.argv[2], progress=note)
 took = time.perf_counter() - start
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+lib.close()
+peak, reader = (resource.getrusage(who).ru_maxrss / 1024
+                for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 print(json.dumps({"id": book.id, "pages": book.pages, "nodes": book.nodes,
-                  "entities": book.entities, "seconds": took, "peak_mb": peak, "stages": stages}))
+                  "entities": book.entities, "seconds": took, "peak_mb": peak, "reader_mb": reader, "stages": stages}))
 """
 
 
@@ -58,7 +60,7 @@ def main() -> None:
             print(
                 f"{file.name[:40]:40} {row['pages']:5} pages {row['nodes']:6} nodes "
                 f"{row['entities']:6} entities {row['pages'] / row['seconds']:7.1f} pages/s "
-                f"{row['peak_mb']:6.0f} MB peak"
+                f"{row['peak_mb']:6.0f} MB peak, reader {row['reader_mb']:4.0f} MB"
             )
         print(f"all: {pages:.0f} pages in {seconds:.1f} s, {pages / seconds:.1f} pages/s")
         latency(shelf, options.question)

@@ -12,7 +12,7 @@ from bookrag_fast import Library
 KINDS = {
     "manual": "docs/mmlb/watch_d.pdf",
     "paper": "docs/mmlb/2310.05634v2.pdf",
-    "annual report": "docs/mmlb/ADOBE_2015_10K.pdf",
+    "annual report": "docs/mmlb/BESTBUY_2023_10K.pdf",
     "handbook": "docs/mmlb/ISEP_student_handbook_2020.pdf",
     "Japanese report": "docs/ja/110329-1a.pdf",
 }
