@@ -15,6 +15,7 @@ __all__ = ["Grid", "ruled_grids", "take_tables"]
 
 TOLERANCE = 3.0  # points between two rules that are one edge
 MIN_SHARE = 0.25  # of the grid's side that the rules of an edge cover together
+MIN_UPRIGHT = 0.6  # of the grid's height that an upright rule covers, for merged cells
 MIN_DRAWN = 0.4  # of a cell's edge
 MAX_CELLS = 3000
 MIN_FILLED = 0.4  # of the cells; the grid of a chart is empty
@@ -85,10 +86,10 @@ def ruled_grids(rules: list[BBox], shapes: list[BBox], regions: list[BBox]) -> l
             ],
             MIN_SHARE * region.width,
         )
-        xs = _edges(
-            [(x / 2, b - a) for x, a, b in down if left < x / 2 < right and a > top and b < bottom],
-            MIN_SHARE * region.height,
-        )
+        upright = [
+            (x / 2, b - a) for x, a, b in down if left < x / 2 < right and a > top and b < bottom
+        ]
+        xs = _edges(upright, MIN_SHARE * region.height)
         if len(ys) < 3 or len(xs) < 1:
             continue
         # Tables are often open at the sides.
@@ -99,7 +100,10 @@ def ruled_grids(rules: list[BBox], shapes: list[BBox], regions: list[BBox]) -> l
         if last - xs[-1] > 12:
             xs.append(last)
         if len(xs) >= 3 and (len(xs) - 1) * (len(ys) - 1) <= MAX_CELLS:
-            out.append(Grid(tuple(xs), tuple(ys), _open_edges(xs, ys, across)))
+            # Merged cells stand between upright rules; rules under numbers only merge nothing.
+            strong = _edges(upright, MIN_UPRIGHT * region.height)
+            merged = _open_edges(xs, ys, across) if len(strong) > 2 else frozenset()
+            out.append(Grid(tuple(xs), tuple(ys), merged))
     return out
 
 
@@ -109,12 +113,24 @@ def _open_edges(
     """(edge, column) of the inner edges where no rule runs along most of the column."""
     out: set[tuple[int, int]] = set()
     for edge in range(1, len(ys) - 1):
-        here = [(a, b) for y, a, b in across if abs(y / 2 - ys[edge]) <= TOLERANCE]
+        low, high = 2 * (ys[edge] - TOLERANCE), 2 * (ys[edge] + TOLERANCE)
+        here = _united([(a, b) for y, a, b in across if low <= y <= high])
         for column, (left, right) in enumerate(itertools.pairwise(xs)):
             drawn = sum(max(0.0, min(b, right) - max(a, left)) for a, b in here)
             if drawn < MIN_DRAWN * (right - left):
                 out.add((edge, column))
     return frozenset(out)
+
+
+def _united(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Spans that overlap put together: rules are often drawn twice, or in pieces."""
+    out: list[tuple[float, float]] = []
+    for left, right in sorted(spans):
+        if out and left <= out[-1][1] + 1.0:
+            out[-1] = (out[-1][0], max(out[-1][1], right))
+        else:
+            out.append((left, right))
+    return out
 
 
 def _edges(found: list[tuple[float, float]], least: float) -> list[float]:

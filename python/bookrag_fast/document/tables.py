@@ -17,6 +17,7 @@ MAX_PLAIN_ROWS = 2  # in a row, between rows of cells: subheadings
 MAX_WRAPPED_ROWS = 6  # in a row, lines of a wrapped cell
 MIN_WHITE = 0.4  # of the size: the white between two columns, shared by rows
 MAX_SKEW = 0.15  # of the size: cells of a row stand on one baseline
+MAX_SEEN = 60  # rows that tell how wide a column of text is
 MAX_PROSE = 0.3  # of the cells go on in the cell below
 
 
@@ -123,11 +124,13 @@ def _is_prose(many: Sequence[Row]) -> bool:
             above = next((c for c in a.cells if _overlap(c, below)), None)
             if above is None:
                 continue
-            lane = [c for row in many for c in row.cells if _overlap(c, below)]
-            left, right = min(c.x0 for c in lane), max(c.x1 for c in lane)
-            full = above.x1 > right - 0.15 * (right - left) and len(above.text) > 15
             seen += 1
-            goes_on += full and below.text[0].islower() and not ends_sentence(above.text)
+            if len(above.text) <= 15 or not below.text[0].islower() or ends_sentence(above.text):
+                continue
+            lane = [c for row in many[:MAX_SEEN] for c in row.cells if _overlap(c, below)]
+            left = min((c.x0 for c in lane), default=below.x0)
+            right = max((c.x1 for c in lane), default=below.x1)
+            goes_on += above.x1 > right - 0.15 * (right - left)
     return goes_on > MAX_PROSE * seen
 
 
