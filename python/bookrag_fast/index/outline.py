@@ -148,9 +148,12 @@ def _printed(
             group: tuple[int, ...] = (k,)
             if position + 1 < len(indices) and len(document.blocks[k].text) < len(entry.title):
                 after = indices[position + 1]
+                # Signs alone are part of no title: taken for one they would be lost.
+                if not all(plain_key(document.blocks[i].text) for i in (k, after)):
+                    after = k
                 both = f"{document.blocks[k].text} {document.blocks[after].text}"
                 together = _likeness(wanted, whole, both)
-                if after not in used and together > score + 1.0:
+                if after not in (k, *used) and together > score + 1.0:
                     score, group = together, (k, after)
             if score < MIN_SIMILARITY:
                 continue
