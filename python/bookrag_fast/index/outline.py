@@ -153,7 +153,7 @@ def _printed(
                     after = k
                 both = f"{document.blocks[k].text} {document.blocks[after].text}"
                 together = _likeness(wanted, whole, both)
-                if after not in (k, *used) and together > score + 1.0:
+                if after != k and after not in used and together > score + 1.0:
                     score, group = together, (k, after)
             if score < MIN_SIMILARITY:
                 continue
