@@ -44,7 +44,7 @@ def interleaved(
         function()
         start = time.thread_time()
         function()
-        calls[name] = max(1, min(100, int(0.001 / max(time.thread_time() - start, 1e-6))))
+        calls[name] = max(1, min(200, int(0.005 / max(time.thread_time() - start, 1e-6))))
     samples: dict[str, list[float]] = {name: [] for name in functions}
     end = time.perf_counter() + seconds
     rounds = 0

@@ -39,8 +39,8 @@ class Sixteen {
         const auto m = layout.matrix();
         const auto place = layout.position_of();
         const std::size_t entities = place.size();
-        b_.assign(idx(m.positions) * kWalks, 0.0F);
-        next_.resize(b_.size());
+        x_.assign(idx(m.positions) * kWalks, 0.0F);
+        next_.resize(x_.size());
         for (std::int64_t at = m.hubs; at % kernels::kLanes != 0; ++at) {
             std::fill_n(next_.begin() + at * std::int64_t{kWalks}, kWalks, 0.0F);
         }
@@ -50,6 +50,7 @@ class Sixteen {
         std::array<double, kWalks> rounding{};
         std::array<double, kWalks> before{};
         std::array<bool, kWalks> done{};
+        seeded_.clear();
         for (std::size_t w = 0; w < walks; ++w) {
             double connected = 0.0;
             for (std::size_t i = 0; i < restart[w].rows.size(); ++i) {
@@ -60,46 +61,58 @@ class Sixteen {
                     continue;
                 }
                 const auto single = static_cast<float>(mass);
-                b_[idx(place[idx(row)]) * kWalks + w] = single;
+                seeded_.push_back(place[idx(row)]);
+                x_[idx(place[idx(row)]) * kWalks + w] = single;
                 connected += mass;
                 rounding[w] += std::abs(double{single} - mass) / (1.0 - a);
             }
             share[w] = (1.0 - a) / (1.0 - a * std::min(isolated[w], 1.0));
             total[w] = before[w] = connected / (1.0 - a);
-            rounding[w] = share[w] * (rounding[w] + a / (1.0 - a) * 0x1p-24 * total[w]);
+            rounding[w] *= share[w];
         }
-        x_.assign(b_.begin(), b_.end());
+        std::sort(seeded_.begin(), seeded_.end());
+        seeded_.erase(std::unique(seeded_.begin(), seeded_.end()), seeded_.end());
+        b_.clear();
+        for (const std::int32_t at : seeded_) {
+            const auto from = x_.begin() + std::int64_t{at} * std::int64_t{kWalks};
+            b_.insert(b_.end(), from, from + kWalks);
+        }
+        seeded_.push_back(-1);
 
         const auto& kernel = kernels::select_ppr_batch_kernels();
         const auto omega = static_cast<float>(2.0 / (1.0 + std::sqrt(1.0 - a * a)));
         std::array<double, kWalks> norm{};
         std::array<double, kWalks> sum{};
+        std::array<double, kWalks> moved{};
         double ratio = 1.0;
         std::int64_t sweeps = 0;
         for (int tries = 0; tries < 3; ++tries) {
             bool more = a > 0.0;
             while (more && sweeps < limit) {
                 std::array<float, kWalks> changes{};
-                kernel.sweep16(m, b_.data(), x_.data(), static_cast<float>(a), omega,
-                               changes.data());
+                kernel.sweep16(m, seeded_.data(), b_.data(), x_.data(), static_cast<float>(a),
+                               omega, changes.data());
                 ++sweeps;
                 more = false;
                 for (std::size_t w = 0; w < walks; ++w) {
                     const double change = double{changes[w]};
                     const double shrink = before[w] > 0.0 ? std::min(change / before[w], 1.0) : 0.0;
                     before[w] = change;
-                    const double wanted = 0.7 * (options.tol - rounding[w]);
+                    const double wanted =
+                        0.8 * (options.tol - rounding[w] -
+                               share[w] * a / (1.0 - a) * 0.4 * 0x1p-24 * total[w]);
                     more = more || share[w] * a / (1.0 - a) * ratio * change * shrink > wanted;
                 }
                 // Where float32 cannot get there it stops falling.
                 if (sweeps > 2 && stalled(before, total, walks)) break;
             }
-            kernel.certify16(m, b_.data(), x_.data(), next_.data(), a, norm.data(), sum.data());
+            kernel.certify16(m, seeded_.data(), b_.data(), x_.data(), next_.data(), a, norm.data(),
+                             sum.data(), moved.data());
             bool all = true;
             for (std::size_t w = 0; w < walks; ++w) {
-                const double error =
-                    share[w] * (a / (1.0 - a) * norm[w] + std::abs(sum[w] - total[w])) +
-                    rounding[w];
+                const double error = share[w] * (a / (1.0 - a) * (norm[w] + moved[w]) +
+                                                 std::abs(sum[w] - total[w])) +
+                                     rounding[w];
                 done[w] = error <= options.tol;
                 all = all && done[w];
             }
@@ -134,7 +147,8 @@ class Sixteen {
         return true;
     }
 
-    detail::LineVector<float> b_;
+    std::vector<std::int32_t> seeded_;  // positions, closed by -1
+    std::vector<float> b_;              // 16 values for each of them
     detail::LineVector<float> x_;
     detail::LineVector<float> next_;
 };

@@ -1,6 +1,7 @@
 #include "ppr_layout.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace bookrag::detail {
 
@@ -14,10 +15,6 @@ constexpr std::int32_t kHub = 64;
 // together stay in the nearest cache together (5e4 entities: 0.26 ns a slot, against 0.30 with one
 // window of 32768); smaller windows only pad more.
 constexpr std::int64_t kWindow = 4096;
-// Rows of one degree are taken this far apart: entities that were numbered together are related
-// more often than others, and a sweep converges faster if the rows of a group are not.
-constexpr std::int64_t kStride = 61;
-
 std::size_t idx(std::int64_t i) noexcept {
     return static_cast<std::size_t>(i);
 }
@@ -29,7 +26,10 @@ std::int64_t padded(std::int64_t count) noexcept {
 }  // namespace
 
 // Positions: hubs in row order; then, window by window, the other rows by descending degree. Each
-// window begins a group. A last group holds no row.
+// window begins a group. A last group holds no row. Rows of one degree are dealt out to their
+// groups like cards: entities that were numbered together are related more often than others, and a
+// sweep converges faster if the rows of a group are not (20 sweeps instead of 27 at 1e3 entities,
+// damping 0.85, 1e-6).
 void PprLayout::number_rows(std::int64_t rows) {
     const std::int64_t windows = (rows + kWindow - 1) / kWindow;
     position_.resize(idx(rows));
@@ -43,24 +43,25 @@ void PprLayout::number_rows(std::int64_t rows) {
     std::int64_t next = padded(hubs_);
     for (std::int64_t begin = 0; begin < rows; begin += kWindow) {
         const std::int64_t end = std::min(begin + kWindow, rows);
-        count_.assign(kHub + 1, 0);
+        classes_.assign(kHub, {});
         for (std::int64_t r = begin; r < end; ++r) {
-            ++count_[idx(std::min(degree_[idx(r)], kHub))];
+            if (degree_[idx(r)] < kHub) ++classes_[idx(degree_[idx(r)])].rows;
         }
         auto place = static_cast<std::int32_t>(next);
         for (std::int32_t d = kHub - 1; d > 0; --d) {
-            const std::int32_t many = count_[idx(d)];
-            count_[idx(d)] = place;
-            place += many;
+            Class& c = classes_[idx(d)];
+            c.first = place;
+            c.groups = std::max((c.rows + kLanes - 1) / kLanes, 1);
+            c.whole = c.rows / c.groups;
+            c.rest = c.rows % c.groups;
+            place += c.rows;
         }
-        for (std::int64_t first = begin; first < std::min(begin + kStride, end); ++first) {
-            for (std::int64_t r = first; r < end; r += kStride) {
-                const std::int32_t d = degree_[idx(r)];
-                if (d == 0 || d >= kHub) continue;
-                const std::int32_t at = count_[idx(d)]++;
-                position_[idx(r)] = at;
-                row_[idx(at)] = static_cast<std::int32_t>(r);
-            }
+        for (std::int64_t r = begin; r < end; ++r) {
+            const std::int32_t d = degree_[idx(r)];
+            if (d == 0 || d >= kHub) continue;
+            const std::int32_t at = classes_[idx(d)].next();
+            position_[idx(r)] = at;
+            row_[idx(at)] = static_cast<std::int32_t>(r);
         }
         next = padded(place);
     }
@@ -113,6 +114,7 @@ void PprLayout::build(std::span<const Offset> begin, std::span<const Offset> end
     p_.resize(idx(slots_));
     weight_.resize(with_weights ? idx(slots_) : 0);
     coupling_.assign(idx(positions_ / kLanes), 0.0F);
+    rounding_.resize(idx(positions_));
 
     // Fills `width` slots of the row at a position, `stride` apart, and returns the weight that
     // stays in the row's group.
@@ -120,6 +122,7 @@ void PprLayout::build(std::span<const Offset> begin, std::span<const Offset> end
                           std::int64_t stride) {
         const std::int32_t row = row_[idx(at)];
         double inside = 0.0;
+        double moved = 0.0;
         std::int64_t used = 0;
         if (row >= 0) {
             const auto last = idx(end[idx(row)]);
@@ -130,6 +133,9 @@ void PprLayout::build(std::span<const Offset> begin, std::span<const Offset> end
                 p_[idx(slot)] =
                     static_cast<float>(double{weights[s]} * inverse_row_[idx(targets[s])]);
                 if (with_weights) weight_[idx(slot)] = weights[s];
+                // The row's own column has the same weights, and is rounded like this elsewhere.
+                const double exact = double{weights[s]} * inverse_row_[idx(row)];
+                moved += std::abs(double{static_cast<float>(exact)} - exact);
             }
         }
         for (; used < width; ++used, slot += stride) {
@@ -137,6 +143,7 @@ void PprLayout::build(std::span<const Offset> begin, std::span<const Offset> end
             p_[idx(slot)] = 0.0F;
             if (with_weights) weight_[idx(slot)] = 0.0F;
         }
+        rounding_[idx(at)] = static_cast<float>(moved * 1.000001);
         return row < 0 ? 0.0 : inside * inverse_row_[idx(row)];
     };
     for (std::int64_t h = 0; h < hubs_; ++h) {
@@ -174,7 +181,7 @@ kernels::PprMatrix PprLayout::matrix() const noexcept {
             hub_slots_.data(), static_cast<std::int64_t>(runs_.size()),
             runs_.data(),      index_.data(),
             p_.data(),         weight_.empty() ? nullptr : weight_.data(),
-            coupling_.data()};
+            coupling_.data(),  rounding_.data()};
 }
 
 }  // namespace bookrag::detail

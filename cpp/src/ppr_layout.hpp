@@ -47,6 +47,27 @@ class PprLayout {
     [[nodiscard]] std::span<const double> inverse_degree() const noexcept { return inverse_; }
 
   private:
+    // Rows of one degree within a window, dealt out to `groups` groups: the first `rest` get
+    // `whole` + 1 of them.
+    struct Class {
+        std::int32_t rows;
+        std::int32_t first;  // position
+        std::int32_t groups;
+        std::int32_t whole;
+        std::int32_t rest;
+        std::int32_t group;
+        std::int32_t round;
+
+        std::int32_t next() noexcept {
+            const std::int32_t before = group < rest ? group : rest;
+            const std::int32_t at = first + group * whole + before + round;
+            if (++group == groups) {
+                group = 0;
+                ++round;
+            }
+            return at;
+        }
+    };
     void number_rows(std::int64_t rows);
     void plan_groups();
 
@@ -57,8 +78,8 @@ class PprLayout {
     std::vector<std::int32_t> position_;  // by row
     std::vector<std::int32_t> degree_;    // by row
     std::vector<std::int32_t> row_;       // by position, -1: none
-    std::vector<std::int32_t> count_;     // counting sort
-    std::vector<double> inverse_row_;     // 1 / weighted degree by row
+    std::vector<Class> classes_;
+    std::vector<double> inverse_row_;  // 1 / weighted degree by row
     LineVector<double> inverse_;
     std::vector<std::int64_t> hub_slots_;
     std::vector<kernels::PprRun> runs_;
@@ -66,6 +87,7 @@ class PprLayout {
     LineVector<float> p_;
     LineVector<float> weight_;
     LineVector<float> coupling_;
+    LineVector<float> rounding_;
 };
 
 }  // namespace bookrag::detail

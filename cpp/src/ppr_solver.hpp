@@ -57,7 +57,7 @@ class PprSolver {
     double total_ = 0.0;     // sum of the exact y
     double share_ = 1.0;     // takes y to the walk's distribution
     double amplify_ = 0.0;   // share_ * damping / (1 - damping)
-    double rounding_ = 0.0;  // error of rounding P and b to float32; float32 sweeps only
+    double rounding_ = 0.0;  // error of rounding b to float32; float32 sweeps only
     float omega_ = 1.0F;
 
     LineVector<float> b_;

@@ -154,6 +154,7 @@ BOOKRAG_INLINE void certify_all(const PprMatrix& m, const float* b, const float*
                                 double alpha, PprResidual& result) {
     double hub_norm = 0.0;
     double hub_sum = 0.0;
+    double hub_moved = 0.0;
     const auto slots16 = [&](std::int64_t s, D8& low, D8& high) __attribute__((always_inline)) {
         F16 v;
         F16 p;
@@ -177,9 +178,11 @@ BOOKRAG_INLINE void certify_all(const PprMatrix& m, const float* b, const float*
         next[h] = static_cast<float>(after);
         hub_norm += absolute(r);
         hub_sum += after;
+        hub_moved += static_cast<double>(m.rounding[h]) * absolute(static_cast<double>(x[h]));
     }
     D8 norm{};
     D8 sum{};
+    D8 moved{};
     const auto finish = [&](std::int64_t at, const D8& total,
                             F8& rounded) __attribute__((always_inline)) {
         const D8 old = __builtin_convertvector(*reinterpret_cast<const F8u*>(x + at), D8);
@@ -188,6 +191,8 @@ BOOKRAG_INLINE void certify_all(const PprMatrix& m, const float* b, const float*
         const D8 after = old + r;
         norm += r < 0.0 ? -r : r;
         sum += after;
+        moved += __builtin_convertvector(*reinterpret_cast<const F8u*>(m.rounding + at), D8) *
+                 (old < 0.0 ? -old : old);
         rounded = __builtin_convertvector(after, F8);
     };
     for (std::int64_t i = 0; i < m.runs; ++i) {
@@ -204,7 +209,7 @@ BOOKRAG_INLINE void certify_all(const PprMatrix& m, const float* b, const float*
             *reinterpret_cast<F8u*>(next + g * 16 + 8) = rounded;
         }
     }
-    result = {hub_norm + sum8(norm), hub_sum + sum8(sum)};
+    result = {hub_norm + sum8(norm), hub_sum + sum8(sum), hub_moved + sum8(moved)};
 }
 
 PprResidual certify(const PprMatrix& m, const float* b, const float* x, float* next, double alpha) {
@@ -257,7 +262,7 @@ PprResidual residual(const PprMatrix& m, const double* b, const double* x, const
             }
         }
     }
-    return {hub_norm + sum8(norm), hub_sum + sum8(sum)};
+    return {hub_norm + sum8(norm), hub_sum + sum8(sum), 0.0};
 }
 
 }  // namespace

@@ -33,11 +33,13 @@ struct PprMatrix {
     const float* weight;    // w itself, exact; null if only p is laid out
     const float* coupling;  // of each group (position / 16): largest share of a row's
                             // weight that stays inside the group
+    const float* rounding;  // by position: what rounding its column of p to float32 moved, in L1
 };
 
 struct PprResidual {
-    double norm;  // |r|_1
-    double sum;   // of the next iterate
+    double norm;   // |r|_1
+    double sum;    // of the next iterate
+    double moved;  // by the rounding of p: sum of rounding |x|
 };
 
 struct PprKernels {
@@ -53,13 +55,16 @@ struct PprKernels {
                             float* r, double alpha);
 };
 
+// 16 right-hand sides at once, values of a position side by side: x and next hold 16 floats a
+// position; b holds 16 for each of the positions `seeded` (ascending, closed by -1), those
+// elsewhere being 0.
 struct PprBatchKernels {
-    // 16 right-hand sides at once, values of a position side by side: b, x, next hold 16 floats a
-    // position. change: 16 values; norm, sum: 16 values each.
-    void (*sweep16)(const PprMatrix&, const float* b, float* x, float alpha, float omega,
-                    float* change);
-    void (*certify16)(const PprMatrix&, const float* b, const float* x, float* next, double alpha,
-                      double* norm, double* sum);
+    // change: 16 values, as sweep() returns.
+    void (*sweep16)(const PprMatrix&, const std::int32_t* seeded, const float* b, float* x,
+                    float alpha, float omega, float* change);
+    // norm, sum, moved: 16 values each.
+    void (*certify16)(const PprMatrix&, const std::int32_t* seeded, const float* b, const float* x,
+                      float* next, double alpha, double* norm, double* sum, double* moved);
 };
 
 }  // namespace bookrag::kernels
