@@ -11,7 +11,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ from bookrag_fast.query.plan import (
 )
 from bookrag_fast.server import Server, ServerConfig
 
+SERVICE = "bookrag.v1.BookRAG"
 PLAN = QueryPlan(
     question="How many tables are in 第3章?",
     category=Category.GLOBAL,
@@ -209,6 +211,13 @@ def running(library: Any, config: ServerConfig | None = None) -> Iterator[str]:
         yield address
     finally:
         server.stop()
+
+
+def eventually(condition: Callable[[], object], seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "did not come about"
+        time.sleep(0.01)
 
 
 def bookrag(*args: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:

@@ -34,7 +34,7 @@ import bookrag_fast._core
 assert bookrag_fast._core.__file__.startswith(package), bookrag_fast._core.__file__
 import pytest
 
-tests = ["boundary", "structures", "algorithms", "similarity"]
+tests = ["boundary", "lifetime", "structures", "algorithms", "similarity"]
 arguments = ["-q", "--noconftest", "-p", "no:cacheprovider", "-k", "not leaks", "--rootdir", root]
 sys.exit(pytest.main(arguments + [f"{root}/tests/test_core_{t}.py" for t in tests]))
 EOF
