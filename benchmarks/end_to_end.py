@@ -33,7 +33,8 @@ lib.close()
 peak, reader = (resource.getrusage(who).ru_maxrss / 1024
                 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 print(json.dumps({"id": book.id, "pages": book.pages, "nodes": book.nodes,
-                  "entities": book.entities, "seconds": took, "peak_mb": peak, "reader_mb": reader, "stages": stages}))
+                  "entities": book.entities, "seconds": took, "peak_mb": peak, "reader_mb": reader,
+                  "stages": stages}))
 """
 
 

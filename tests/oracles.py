@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -199,5 +200,5 @@ def maxsim(query: np.ndarray, tokens: np.ndarray, offsets: Sequence[int]) -> lis
             max((float(np.float64(q) @ np.float64(t)) for t in tokens[a:b]), default=-math.inf)
             for q in query
         )
-        for a, b in zip(offsets, offsets[1:], strict=False)
+        for a, b in pairwise(offsets)
     ]
