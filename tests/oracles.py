@@ -195,10 +195,11 @@ def cosines(queries: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def maxsim(query: np.ndarray, tokens: np.ndarray, offsets: Sequence[int]) -> list[float]:
     """Sum over the query's tokens of the best match in each document; -inf without tokens."""
+    wide = np.asarray(tokens, np.float64)
     return [
         math.fsum(
-            max((float(np.float64(q) @ np.float64(t)) for t in tokens[a:b]), default=-math.inf)
-            for q in query
+            max((float(q @ t) for t in wide[a:b]), default=-math.inf)
+            for q in np.asarray(query, np.float64)
         )
         for a, b in pairwise(offsets)
     ]

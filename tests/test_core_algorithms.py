@@ -49,7 +49,9 @@ def make_graph(n: int, relations: list[oracles.Relation]) -> core.KnowledgeGraph
 
 def restart(n: int, seeds: list[int], weights: list[float] | None) -> np.ndarray:
     mass = np.zeros(n)
-    np.add.at(mass, seeds, 1.0 if weights is None else np.float64(np.float32(weights)))
+    np.add.at(
+        mass, seeds, 1.0 if weights is None else np.asarray(weights, np.float32).astype(np.float64)
+    )
     return mass / mass.sum()
 
 
