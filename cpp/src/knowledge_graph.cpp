@@ -6,9 +6,11 @@
 #include <mutex>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "check.hpp"
 #include "csr.hpp"
+#include "long_rows.hpp"
 #include "ppr_layout.hpp"
 
 namespace bookrag {
@@ -30,24 +32,48 @@ void check_weights(std::span<const float> weights) {
 
 }  // namespace
 
-// A mutex and a flag rather than std::call_once, which throws in a program that links no threads.
+// What is made on first use, once, whatever the number of threads. A mutex and a flag rather than
+// std::call_once, which throws in a program that links no threads.
 struct KnowledgeGraph::Lazy {
-    std::mutex building;
-    std::atomic<bool> ready{false};
-    detail::PprLayout layout;
+    template <typename T>
+    class Once {
+      public:
+        template <typename Build>
+        const T& get(const Build& build) {
+            if (!ready_.load(std::memory_order_acquire)) {
+                const std::lock_guard lock(building_);
+                if (!ready_.load(std::memory_order_relaxed)) {
+                    T made;
+                    build(made);
+                    value_ = std::move(made);
+                    ready_.store(true, std::memory_order_release);
+                }
+            }
+            return value_;
+        }
+
+      private:
+        std::mutex building_;
+        std::atomic<bool> ready_{false};
+        T value_;
+    };
+    Once<detail::PprLayout> layout;
+    Once<detail::LongRows> long_rows;
 };
 
 KnowledgeGraph::KnowledgeGraph() : lazy_(std::make_shared<Lazy>()) {}
 
 const detail::PprLayout& KnowledgeGraph::walk_layout() const {
-    if (!lazy_->ready.load(std::memory_order_acquire)) {
-        const std::lock_guard lock(lazy_->building);
-        if (!lazy_->ready.load(std::memory_order_relaxed)) {
-            lazy_->layout.build(std::span<const std::int64_t>(offsets_), targets_, weights_, true);
-            lazy_->ready.store(true, std::memory_order_release);
-        }
-    }
-    return lazy_->layout;
+    return lazy_->layout.get([this](detail::PprLayout& layout) {
+        const auto rows = offsets_.size() - 1;
+        const std::span<const std::int64_t> offsets = offsets_;
+        layout.build(offsets.first(rows), offsets.last(rows), targets_, weights_);
+    });
+}
+
+const detail::LongRows& KnowledgeGraph::long_rows() const {
+    return lazy_->long_rows.get(
+        [this](detail::LongRows& rows) { rows.build(adjacency(), weights_); });
 }
 
 KnowledgeGraph::KnowledgeGraph(std::int64_t num_entities, std::span<const EntityId> sources,

@@ -44,7 +44,7 @@ std::vector<T> whole(const KnowledgeGraph& graph, std::span<const EntityId> seed
     Scratch& s = scratch();
     take_seeds(s.builder, s.restart, seeds, weights);
     s.solver.begin(layout, s.restart, options.damping, passes);
-    (void)s.solver.reach(options.tol, sizeof(T) == sizeof(double));
+    s.solver.reach(options.tol, sizeof(T) == sizeof(double));
     std::vector<T> out(idx(graph.num_entities()));
     detail::write_scores(layout, s.solver, s.restart, std::span<T>(out));
     return out;
@@ -263,7 +263,7 @@ EntityScores<float> personalized_pagerank_top(const KnowledgeGraph& graph, std::
     // The k + 1 best: the last one only shows that the k-th is above it.
     const std::int64_t one_more = std::min<std::int64_t>(k, graph.num_entities()) + 1;
     for (const double tol : {std::max(kLook, options.tol), options.tol}) {
-        (void)s.solver.reach(tol);
+        s.solver.reach(tol);
         auto top = best_of(layout, s.solver, s.restart, one_more);
         if (tol == options.tol || settled(top, s.solver.error() + 1e-7)) {
             if (std::ssize(top.entities) > k) {

@@ -15,19 +15,10 @@ namespace bookrag::detail {
 class PprLayout {
   public:
     // Rows and columns 0 .. rows - 1; row r has the neighbours targets[begin[r] .. end[r]),
-    // any order, repeats allowed (they add up). Symmetric; weights finite and > 0. with_weights:
-    // lay out the exact weights too, for float64. O(rows + slots).
+    // any order, repeats allowed (they add up). Symmetric; weights finite and > 0. O(rows + slots).
     template <typename Offset>
     void build(std::span<const Offset> begin, std::span<const Offset> end,
-               std::span<const std::int32_t> targets, std::span<const float> weights,
-               std::span<const double> sums, bool with_weights);
-    // Compressed sparse rows: offsets has a value more than there are rows.
-    template <typename Offset>
-    void build(std::span<const Offset> offsets, std::span<const std::int32_t> targets,
-               std::span<const float> weights, bool with_weights) {
-        const std::size_t rows = offsets.size() - 1;
-        build(offsets.first(rows), offsets.last(rows), targets, weights, {}, with_weights);
-    }
+               std::span<const std::int32_t> targets, std::span<const float> weights);
 
     [[nodiscard]] kernels::PprMatrix matrix() const noexcept;
     [[nodiscard]] std::int64_t positions() const noexcept { return positions_; }
@@ -41,9 +32,7 @@ class PprLayout {
     [[nodiscard]] bool isolated(std::int32_t row) const noexcept {
         return position_[static_cast<std::size_t>(row)] == nowhere_;
     }
-    // Whether the exact weights are laid out.
-    [[nodiscard]] bool exact() const noexcept { return !inverse_.empty(); }
-    // 1 / weighted degree by position, 0 where there is no row. Only if exact().
+    // 1 / weighted degree by position, 0 where there is no row.
     [[nodiscard]] std::span<const double> inverse_degree() const noexcept { return inverse_; }
 
   private:
@@ -78,8 +67,8 @@ class PprLayout {
     std::vector<std::int32_t> position_;  // by row
     std::vector<std::int32_t> degree_;    // by row
     std::vector<std::int32_t> row_;       // by position, -1: none
-    std::vector<Class> classes_;
-    std::vector<double> inverse_row_;  // 1 / weighted degree by row
+    std::vector<std::int32_t> hub_rows_;
+    std::vector<std::int32_t> lonely_;  // rows without slots
     LineVector<double> inverse_;
     std::vector<std::int64_t> hub_slots_;
     std::vector<kernels::PprRun> runs_;
@@ -88,6 +77,7 @@ class PprLayout {
     LineVector<float> weight_;
     LineVector<float> coupling_;
     LineVector<float> rounding_;
+    LineVector<float> strength_;
 };
 
 }  // namespace bookrag::detail

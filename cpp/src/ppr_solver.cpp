@@ -22,8 +22,19 @@ constexpr double kDoubleFloor = 1e-14;
 // can give, far enough that no sweep is wasted on its noise.
 constexpr double kCorrection = 3e-6;
 
+// The second eigenvalue of the walk, as it is first taken to be; see sweep_until.
+constexpr double kGap = 0.93;
+constexpr std::int64_t kSpreadEvery = 2;  // sweeps; every one hardly gains more
+constexpr int kIdle = 8;                  // sweeps without progress: float32 has no more to give
+constexpr std::int64_t kSettled = 6;      // sweeps after which their rate tells something
+
 std::size_t idx(std::int64_t i) noexcept {
     return static_cast<std::size_t>(i);
+}
+
+// The best factor of over-relaxation for an iteration with the eigenvalues -mu .. mu (Young, 1954).
+float young(double mu) noexcept {
+    return static_cast<float>(2.0 / (1.0 + std::sqrt(1.0 - mu * mu)));
 }
 
 }  // namespace
@@ -75,26 +86,35 @@ void PprSolver::begin(const PprLayout& layout, const PprRestart& restart, double
     total_ = connected / (1.0 - damping);
     rounding_ = share_ * rounding / (1.0 - damping);
     changes_ = total_;
-    // Young's optimal factor: sweeps then need at most the passes of a Chebyshev iteration, and
-    // half as many where the ordering is kind; measured 8 against 13 at damping 0.5, 18 against 28
-    // at 0.85, for 1e-6.
-    omega_ = static_cast<float>(2.0 / (1.0 + std::sqrt(1.0 - damping * damping)));
+    omega_ = young(kGap * damping);
 }
 
-bool PprSolver::reach(double tol, bool exact) {
+void PprSolver::reach(double tol, bool exact) {
     const auto m = layout_->matrix();
     single_ = sweep_and_certify(m, tol) && !exact;
-    if (single_) return true;
-    if (!layout_->exact()) return false;
-    refine(m, tol);
-    return true;
+    if (!single_) refine(m, tol);
 }
 
-// Sweeps until the residual, guessed from how fast the changes fall, is what is wanted.
-double PprSolver::sweep_until(const kernels::PprMatrix& m, double wanted, double ratio,
-                              double before) {
+// Sweeps until the residual, guessed from how fast the changes fall, is what is wanted. total: what
+// the solution sums to.
+//
+// The slowest part of the error has the shape of the degrees, and its size is known, since the sum
+// is: taking it out is a two-level method whose coarse space is one exact eigenvector (Koury,
+// McAllister, Stewart, SIAM J. Algebr. Discrete Methods 5(2), 1984). What is left mostly converges
+// like a walk of a lower damping, for which less over-relaxation is best. Where it does not,
+// because parts of the graph hardly touch, the rate shows it, and the factor follows (Hageman and
+// Young, Applied Iterative Methods, 1981, chapter 9). At 5e4 entities, damping 0.85, 1e-6: 14
+// sweeps instead of 20.
+double PprSolver::sweep_until(const kernels::PprMatrix& m, double total, double wanted,
+                              double ratio, double before) {
     const auto& kernel = kernels::select_ppr_kernels();
-    while (damping_ > 0.0 && sweeps_ < 3 * limit_) {
+    // What is less is rounding, which would be spread for ever.
+    const double least = 1e-6 * before;
+    const double floor = 1e-4 * before;
+    double lowest = before;
+    int idle = 0;
+    double last = 1.0;
+    for (std::int64_t sweep = 1; damping_ > 0.0 && sweeps_ < 3 * limit_; ++sweep) {
         // Without over-relaxation a sweep does what a power iteration's pass does, or more, in L1
         // too; no graph is known that comes this far.
         if (sweeps_ == limit_) omega_ = 1.0F;
@@ -104,6 +124,20 @@ double PprSolver::sweep_until(const kernels::PprMatrix& m, double wanted, double
         const double shrink = std::min(changes / before, 1.0);
         before = std::max(changes, std::numeric_limits<double>::min());
         if (ratio * changes * shrink <= wanted) break;
+        // Rounding may keep values swinging for ever where parts of the graph are bipartite.
+        idle = changes < 0.999 * lowest ? 0 : idle + 1;
+        lowest = std::min(lowest, changes);
+        if (idle >= kIdle && changes < floor) break;
+        if (sweeps_ >= limit_) continue;
+        if (sweep >= kSettled) {
+            // Young's relation between the rate of a sweep and the eigenvalue that it is due to.
+            const double rate = std::sqrt(shrink * last);
+            const double omega = double{omega_};
+            const double mu = (rate + omega - 1.0) / (omega * std::sqrt(rate));
+            omega_ = std::max(omega_, young(std::min(damping_, mu)));
+        }
+        last = shrink;
+        if (sweep % kSpreadEvery == 0) kernel.spread(m, total, least, x_.data());
     }
     return before;
 }
@@ -120,7 +154,7 @@ bool PprSolver::sweep_and_certify(const kernels::PprMatrix& m, double tol) {
         possible ? 0.8 * within / std::max(amplify_, 1e-300) : 20.0 * kSingleFloor * total_;
     double ratio = 1.0;  // residual to the sweep's changes, learnt when a pass was one too early
     for (int tries = 0; tries < 3; ++tries) {
-        changes_ = sweep_until(m, wanted, ratio, changes_);
+        changes_ = sweep_until(m, total_, wanted, ratio, changes_);
         const auto r = kernel.certify(m, b_.data(), x_.data(), next_.data(), damping_);
         ++residuals_;
         error_ = bound(r) + rounding_;
@@ -164,7 +198,7 @@ void PprSolver::refine(const kernels::PprMatrix& m, double tol) {
         const double size = r.norm / (1.0 - damping_);
         std::copy(b_.begin(), b_.end(), x_.begin());
         const double wanted = std::max(kCorrection * size, 0.5 * tol / amplify_);
-        sweep_until(m, std::min(wanted, 0.1 * r.norm), 1.0, size);
+        sweep_until(m, (total_ - r.sum) / damping_, std::min(wanted, 0.1 * r.norm), 1.0, size);
         for (std::size_t i = 0; i < positions; ++i) x64_[i] += double{x_[i]};
     }
 }

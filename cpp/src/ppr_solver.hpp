@@ -25,13 +25,12 @@ class PprSolver {
                std::int64_t limit);
     // Goes on until the L1 error of the normalised result is within tol for certain. exact: in
     // float64, so that values64() holds it; otherwise it is in either, see single(). May be called
-    // again with a lower tol. Returns false, with nothing lost, if that takes exact weights and the
-    // layout has none.
+    // again with a lower tol.
     //
     // The result at a position p is value(p) * scale(); negative values (an over-relaxed sweep may
     // leave some, within the error) stand for 0. Rows without relations have their restart mass *
     // scale().
-    [[nodiscard]] bool reach(double tol, bool exact = false);
+    void reach(double tol, bool exact = false);
 
     [[nodiscard]] bool single() const noexcept { return single_; }
     [[nodiscard]] std::span<const float> values() const noexcept { return next_; }
@@ -47,7 +46,8 @@ class PprSolver {
     [[nodiscard]] double bound(const kernels::PprResidual& r) const noexcept;
     [[nodiscard]] bool sweep_and_certify(const kernels::PprMatrix& m, double tol);
     void refine(const kernels::PprMatrix& m, double tol);
-    double sweep_until(const kernels::PprMatrix& m, double wanted, double ratio, double before);
+    double sweep_until(const kernels::PprMatrix& m, double total, double wanted, double ratio,
+                       double before);
 
     const PprLayout* layout_ = nullptr;
     const PprRestart* restart_ = nullptr;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -38,6 +39,33 @@ void write_scores(const PprLayout& layout, const PprSolver& solver, const PprRes
     }
 }
 
+// Slots of a graph that is being cut out.
+struct Cut {
+    std::vector<std::int32_t> rows;  // -1: outside
+    std::vector<float> weights;
+    std::vector<std::int32_t> before;  // these three by 16 slots, see kernels/ppr_build.hpp
+    std::vector<std::uint16_t> in;
+    std::vector<std::uint16_t> flagged;
+
+    void reserve(std::int32_t slots);
+    // Moves the slots that stay to `targets` and `kept`; returns how many they are.
+    std::int32_t pack(std::int32_t slots, std::int32_t unflag, std::vector<std::int32_t>& targets,
+                      std::vector<float>& kept);
+    // Where a slot went, or would have gone.
+    [[nodiscard]] std::int32_t moved(std::int32_t slot) const noexcept {
+        const auto at = static_cast<std::size_t>(slot) / 16;
+        const unsigned lower = (1U << (slot % 16)) - 1;
+        return before[at] + std::popcount(in[at] & lower);
+    }
+    template <typename Visit>
+    void each_flagged(std::int32_t slots, Visit visit) const {
+        for (std::int32_t first = 0; first < slots; first += 16) {
+            unsigned some = flagged[static_cast<std::size_t>(first) / 16];
+            for (; some != 0; some &= some - 1) visit(first + std::countr_zero(some));
+        }
+    }
+};
+
 }  // namespace bookrag::detail
 
 namespace bookrag {
@@ -50,12 +78,10 @@ struct PprWorkspace::State {
     // The loaded graph: the caller's, or `own_*`.
     std::span<const std::int32_t> begins;
     std::span<const std::int32_t> ends;
-    std::span<const double> sums;  // of the weights of each row, or empty
     std::span<const std::int32_t> targets;
     std::span<const float> weights;
     std::vector<std::int32_t> own_begins;
     std::vector<std::int32_t> own_ends;
-    std::vector<double> own_sums;
     std::vector<std::int32_t> own_targets;
     std::vector<float> own_weights;
     // Rows of hubs, ascending; see load_induced.
@@ -66,21 +92,11 @@ struct PprWorkspace::State {
         float weight;
     };
     std::vector<Slot> turned;  // slots of long rows
+    detail::Cut cut;
     // Row of each entity of the graph that is being cut from, -1: none. All -1 between calls.
     std::vector<std::int32_t> row_of;
 
-    void load() { layout.build(begins, ends, targets, weights, sums, false); }
-
-    // Solves for `restart`; the exact weights are laid out only when a tolerance needs them.
-    void solve(const PageRankOptions& options, std::int64_t passes, bool exact) {
-        for (const bool with_weights : {exact, true}) {
-            if (with_weights && !layout.exact()) {
-                layout.build(begins, ends, targets, weights, sums, true);
-            }
-            solver.begin(layout, restart, options.damping, passes);
-            if (solver.reach(options.tol, exact)) return;
-        }
-    }
+    void load() { layout.build(begins, ends, targets, weights); }
 };
 
 }  // namespace bookrag

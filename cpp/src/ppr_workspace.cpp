@@ -4,7 +4,14 @@
 #include <string>
 
 #include "check.hpp"
+#include "kernels/ppr_build.hpp"
+#include "kernels/select.hpp"
+#include "long_rows.hpp"
 #include "ppr_state.hpp"
+
+namespace bookrag::kernels {
+BOOKRAG_SELECT(PprBuildKernels, ppr_build_kernels)
+}
 
 namespace bookrag {
 
@@ -29,50 +36,35 @@ void solve_into(State& state, std::span<const std::int32_t> seeds, std::span<con
         state.builder.add(seeds[i], weights.empty() ? 1.0 : double{weights[i]});
     }
     (void)state.builder.finish(state.restart);
-    state.solve(options, passes, sizeof(T) == sizeof(double));
+    state.solver.begin(state.layout, state.restart, options.damping, passes);
+    state.solver.reach(options.tol, sizeof(T) == sizeof(double));
     detail::write_scores(state.layout, state.solver, state.restart, scores);
 }
 
-// Rows longer than this are put together from the other end, at most so many: about what a
-// bisection of every other such row costs.
-constexpr std::int64_t kLong = 128;
-constexpr std::size_t kLongRows = 64;
-// Marks the row of such an entity while a graph is cut out; beyond any row (kMaxEntities = 2^28).
+// Offsets of a graph that is cut out are 32-bit.
+constexpr std::int64_t kMostSlots = std::int64_t{1} << 30;
+// Marks the row of a hub while a graph is cut out; beyond any row (kMaxEntities = 2^28).
 constexpr std::int32_t kFlag = std::int32_t{1} << 29;
 
 // Fills the long rows behind the `filled` slots of the short ones, from the `turned` slots that
-// those have with them. Returns the slots then filled.
+// those have with them, and from the relations among hubs. Returns the slots then filled.
 template <typename State>
 std::int32_t fill_long_rows(State& s, const KnowledgeGraph& graph,
-                            std::span<const EntityId> entities, std::int32_t filled,
-                            std::size_t turned) {
-    s.turned.resize(turned);
-    for (std::size_t l = 0; l < s.long_rows.size(); ++l) {
-        const auto row = graph.neighbours(entities[idx(s.long_rows[l])]);
-        auto from = row.entities.begin();
-        for (std::size_t o = l; o < s.long_rows.size(); ++o) {  // ascending, as the neighbours are
-            const EntityId wanted = entities[idx(s.long_rows[o])];
-            from = std::lower_bound(from, row.entities.end(), wanted);
-            for (; from != row.entities.end() && *from == wanted; ++from) {
-                const float weight = row.weights[idx(from - row.entities.begin())];
-                s.turned.push_back({s.long_rows[l], s.long_rows[o], weight});
-                if (o != l) s.turned.push_back({s.long_rows[o], s.long_rows[l], weight});
-            }
+                            std::span<const EntityId> entities, std::int32_t filled) {
+    const auto& hubs = graph.long_rows();
+    for (const std::int32_t row : s.long_rows) {
+        for (const auto& relation : hubs.of(entities[idx(row)])) {
+            const std::int32_t other = s.row_of[idx(relation.other)];
+            if (other >= 0) s.turned.push_back({row, other & (kFlag - 1), relation.weight});
         }
+        s.own_ends[idx(row)] = 0;
     }
     const std::size_t needed = idx(filled) + s.turned.size() + 1;
     if (s.own_targets.size() < needed) {
         s.own_targets.resize(needed);
         s.own_weights.resize(needed);
     }
-    for (const std::int32_t row : s.long_rows) {
-        s.own_ends[idx(row)] = 0;
-        s.own_sums[idx(row)] = 0.0;
-    }
-    for (const auto& slot : s.turned) {
-        ++s.own_ends[idx(slot.row)];
-        s.own_sums[idx(slot.row)] += double{slot.weight};
-    }
+    for (const auto& slot : s.turned) ++s.own_ends[idx(slot.row)];
     for (const std::int32_t row : s.long_rows) {
         s.own_begins[idx(row)] = filled;
         filled += s.own_ends[idx(row)];
@@ -88,6 +80,30 @@ std::int32_t fill_long_rows(State& s, const KnowledgeGraph& graph,
 
 }  // namespace
 
+void detail::Cut::reserve(std::int32_t slots) {
+    const std::size_t blocks = idx(slots) / 16 + 1;
+    if (before.size() < blocks) {
+        rows.resize(blocks * 16);
+        weights.resize(blocks * 16);
+        before.resize(blocks);
+        in.resize(blocks);
+        flagged.resize(blocks);
+    }
+    for (std::size_t s = idx(slots); s < blocks * 16; ++s) rows[s] = -1;  // the last block
+}
+
+std::int32_t detail::Cut::pack(std::int32_t slots, std::int32_t unflag,
+                               std::vector<std::int32_t>& targets, std::vector<float>& kept) {
+    const std::int32_t whole = (slots / 16 + 1) * 16;
+    if (targets.size() < idx(whole) + 16) {
+        targets.resize(idx(whole) + 16);
+        kept.resize(idx(whole) + 16);
+    }
+    return kernels::select_ppr_build_kernels().pack(whole, rows.data(), weights.data(), unflag,
+                                                    targets.data(), kept.data(), before.data(),
+                                                    in.data(), flagged.data());
+}
+
 PprWorkspace::PprWorkspace() : state_(std::make_unique<State>()) {}
 PprWorkspace::~PprWorkspace() = default;
 PprWorkspace::PprWorkspace(PprWorkspace&&) noexcept = default;
@@ -98,7 +114,6 @@ void PprWorkspace::load(std::span<const std::int32_t> offsets,
     const std::size_t rows = offsets.empty() ? 0 : offsets.size() - 1;
     state_->begins = offsets.first(rows);
     state_->ends = offsets.last(rows);
-    state_->sums = {};
     state_->targets = targets;
     state_->weights = weights;
     state_->load();
@@ -109,58 +124,66 @@ void PprWorkspace::load_induced(const KnowledgeGraph& graph, std::span<const Ent
     const CsrView rows = graph.adjacency();
     const auto weights = graph.weights();
     if (s.row_of.size() < idx(graph.num_entities())) s.row_of.resize(idx(graph.num_entities()), -1);
-    // A hub's row may be longer than all others together, yet most of it leads outside: hubs' rows
-    // are put together from the other end of their relations, and hub to hub by bisection.
+    s.own_begins.resize(entities.size());
+    s.own_ends.resize(entities.size());
+    // A hub's row may be longer than all others together, yet most of it leads outside: it is put
+    // together from the other end of its relations.
     s.long_rows.clear();
-    std::int64_t slots = 0;
+    std::int64_t all = 0;
     for (std::size_t i = 0; i < entities.size(); ++i) {
         const auto row = static_cast<std::int32_t>(i);
         const auto length = rows.offsets[idx(entities[i]) + 1] - rows.offsets[idx(entities[i])];
-        const bool is_long = length > kLong && s.long_rows.size() < kLongRows;
+        const bool is_long = length > detail::LongRows::kLong;
         s.row_of[idx(entities[i])] = is_long ? row | kFlag : row;
         if (is_long) s.long_rows.push_back(row);
-        slots += is_long ? 0 : length;
+        s.own_begins[i] = static_cast<std::int32_t>(all);
+        all += is_long ? 0 : length;
+        s.own_ends[i] = static_cast<std::int32_t>(all);
+        if (all > kMostSlots) break;
     }
-    // Room for all slots, so that the loop can write first and decide after: whether a neighbour
-    // is inside is a coin toss that no branch predictor wins.
-    if (s.own_targets.size() < idx(slots) + 1) {
-        s.own_targets.resize(idx(slots) + 1);
-        s.own_weights.resize(idx(slots) + 1);
+    if (all > kMostSlots) {
+        for (const EntityId e : entities) s.row_of[idx(e)] = -1;
+        detail::invalid(
+            "entities have more than 2^30 relations, too many to cut out; "
+            "walk on the whole graph instead");
     }
-    if (s.turned.size() < idx(slots) + 1) s.turned.resize(idx(slots) + 1);
-    s.own_begins.resize(entities.size());
-    s.own_ends.resize(entities.size());
-    s.own_sums.resize(entities.size());
-    std::int32_t* const targets = s.own_targets.data();
-    float* const kept = s.own_weights.data();
-    auto* const turned = s.turned.data();
-    std::int32_t next = 0;
-    std::size_t turns = 0;
+    const auto slots = static_cast<std::int32_t>(all);
+    // All slots of the short rows, one after the other, then those that stay. In two passes: the
+    // first has no branch and no address that waits for a look-up.
+    s.cut.reserve(slots);
     for (std::size_t i = 0; i < entities.size(); ++i) {
-        if (s.row_of[idx(entities[i])] >= kFlag) continue;
-        s.own_begins[i] = next;
-        double sum = 0.0;
-        const auto end = idx(rows.offsets[idx(entities[i]) + 1]);
-        for (auto slot = idx(rows.offsets[idx(entities[i])]); slot < end; ++slot) {
-            const std::int32_t row = s.row_of[idx(rows.targets[slot])];
-            const std::int32_t target = row & (kFlag - 1);
-            targets[next] = target;
-            kept[next] = weights[slot];
-            turned[turns] = {target, static_cast<std::int32_t>(i), weights[slot]};
-            next += row >= 0;
-            turns += row >= kFlag;
-            sum += row >= 0 ? double{weights[slot]} : 0.0;
+        const auto from = idx(rows.offsets[idx(entities[i])]);
+        const std::int32_t* const targets = rows.targets.data() + from;
+        const float* const of_slot = weights.data() + from;
+        const std::int32_t* const row_of = s.row_of.data();
+        std::int32_t* const to_row = s.cut.rows.data() + s.own_begins[i];
+        float* const to_weight = s.cut.weights.data() + s.own_begins[i];
+        const std::int32_t length = s.own_ends[i] - s.own_begins[i];
+        for (std::int32_t k = 0; k < length; ++k) {
+            to_row[k] = row_of[targets[k]];
+            to_weight[k] = of_slot[k];
         }
-        s.own_ends[i] = next;
-        s.own_sums[i] = sum;
     }
-    if (!s.long_rows.empty()) next = fill_long_rows(s, graph, entities, next, turns);
+    std::int32_t kept = s.cut.pack(slots, kFlag - 1, s.own_targets, s.own_weights);
+    // Slots with hubs, by row; then the rows' new limits.
+    s.turned.clear();
+    s.cut.each_flagged(slots, [&, row = std::size_t{0}](std::int32_t slot) mutable {
+        while (s.own_ends[row] <= slot) ++row;
+        s.turned.push_back({s.cut.rows[idx(slot)] & (kFlag - 1), static_cast<std::int32_t>(row),
+                            s.cut.weights[idx(slot)]});
+    });
+    std::int32_t filled = 0;
+    for (std::size_t i = 0; i < entities.size(); ++i) {
+        s.own_begins[i] = filled;
+        filled = s.cut.moved(s.own_ends[i]);
+        s.own_ends[i] = filled;
+    }
+    if (!s.long_rows.empty()) kept = fill_long_rows(s, graph, entities, kept);
     for (const EntityId e : entities) s.row_of[idx(e)] = -1;
     s.begins = s.own_begins;
     s.ends = s.own_ends;
-    s.sums = s.own_sums;
-    s.targets = std::span(s.own_targets).first(idx(next));
-    s.weights = std::span(s.own_weights).first(idx(next));
+    s.targets = std::span(s.own_targets).first(idx(kept));
+    s.weights = std::span(s.own_weights).first(idx(kept));
     s.load();
 }
 

@@ -13,6 +13,7 @@ namespace bookrag {
 
 struct InducedGraph;
 namespace detail {
+class LongRows;
 class PprLayout;
 }
 
@@ -64,6 +65,8 @@ class KnowledgeGraph {
 
     // For PageRank: the walk matrix, laid out on first use, once, whatever the number of threads.
     [[nodiscard]] const detail::PprLayout& walk_layout() const;
+    // For cutting graphs out: relations among hubs, likewise.
+    [[nodiscard]] const detail::LongRows& long_rows() const;
 
   private:
     struct Lazy;

@@ -30,12 +30,13 @@ struct PageRankOptions {
 // seeds: entity ids, at least one; repeats add up. weights: empty (all seeds alike) or one a seed,
 // finite, >= 0, with a sum > 0; only their ratios matter.
 //
-// Method: successive over-relaxation (Young, 1954) in float32 over rows laid out for vectors, then
-// one pass in float64 whose residual r bounds the error by damping / (1 - damping) |r|_1: `tol` is
-// kept, not guessed. Where float32 cannot keep it (tol below about 4e-7 / (1 - damping)), iterative
-// refinement with exact weights in float64 takes over. Young's theory halves the passes of a
-// Chebyshev iteration and takes a third of those of power iteration: 8 for 1e-6 at damping 0.5, 18
-// at 0.85. The layout is made on a graph's first use, O(num_entities + relations), and kept.
+// Method: successive over-relaxation (Young, 1954) in float32 over rows laid out for vectors, sped
+// up by putting right every other sweep what the scores lack of their known sum; then one pass in
+// float64 whose residual r bounds the error by damping / (1 - damping) |r|_1: `tol` is kept, not
+// guessed. Where float32 cannot keep it (tol below about 4e-7 / (1 - damping)), iterative
+// refinement with exact weights in float64 takes over. For 1e-6 that takes 8 passes at damping 0.5,
+// 13 to 19 at 0.85, where power iteration takes 17 and 40. The layout is made on a graph's first
+// use, O(num_entities + relations), and kept.
 //
 // Deterministic: the same bits from any thread and any instruction set. O(sweeps * (num_entities +
 // relations)) time; O(num_entities) memory, kept by the thread for its next call. Thread safe.

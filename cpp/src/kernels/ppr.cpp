@@ -37,28 +37,12 @@ BOOKRAG_INLINE float sum16(const F16& v) {
     return a[0];
 }
 
-BOOKRAG_INLINE double sum8(const D8& v) {
-    double a[8];
-    *reinterpret_cast<D8u*>(a) = v;
-    for (int half = 4; half > 0; half /= 2) {
-        for (int i = 0; i < half; ++i) a[i] += a[i + half];
-    }
-    return a[0];
-}
-
 BOOKRAG_INLINE void absolute(F16& v) {
     v = (F16)((I16)v & 0x7fffffff);
 }
 
 BOOKRAG_INLINE double absolute(double v) {
     return v < 0.0 ? -v : v;
-}
-
-BOOKRAG_INLINE void widen(D8& low, D8& high, const F16& v) {
-    const F8 a = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
-    const F8 b = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
-    low = __builtin_convertvector(a, D8);
-    high = __builtin_convertvector(b, D8);
 }
 
 template <typename Gather>
@@ -147,6 +131,46 @@ BOOKRAG_INLINE float sweep_all(const PprMatrix& m, const float* b, float* x, flo
 float sweep(const PprMatrix& m, const float* b, float* x, float alpha, float omega) {
     return m.positions <= kNear ? sweep_all<Near>(m, b, x, alpha, omega)
                                 : sweep_all<Far>(m, b, x, alpha, omega);
+}
+
+void spread(const PprMatrix& m, double total, double least, float* x) {
+    // float32 sums of few terms, gathered in float64.
+    constexpr std::int64_t kFew = 16 * 64;
+    D8 sums{};
+    D8 degrees{};
+    const auto gather = [](D8& to, const F16& from) __attribute__((always_inline)) {
+        D8 low, high;
+        widen(low, high, from);
+        to += low + high;
+    };
+    for (std::int64_t begin = 0; begin < m.positions; begin += kFew) {
+        const std::int64_t end = begin + kFew < m.positions ? begin + kFew : m.positions;
+        F16 sum{};
+        F16 degree{};
+        for (std::int64_t at = begin; at < end; at += 16) {
+            F16 v;
+            F16 d;
+            load(v, x + at);
+            load(d, m.degree + at);
+            sum += v;
+            degree += (F16)((I16)d & (v != 0.0F));
+        }
+        gather(sums, sum);
+        gather(degrees, degree);
+    }
+    const double missing = total - sum8(sums);
+    const double exact = missing / sum8(degrees);
+    // Steps beyond would overflow times a degree, or come from degrees that are all 0 in float32.
+    constexpr double kLongest = 1e30;
+    if (!(absolute(missing) > least && absolute(exact) < kLongest)) return;
+    const auto step = static_cast<float>(exact);
+    for (std::int64_t at = 0; at < m.positions; at += 16) {
+        F16 v;
+        F16 d;
+        load(v, x + at);
+        load(d, m.degree + at);
+        store(x + at, v + step * (F16)((I16)d & (v != 0.0F)));
+    }
 }
 
 template <typename Gather>
@@ -268,5 +292,5 @@ PprResidual residual(const PprMatrix& m, const double* b, const double* x, const
 }  // namespace
 
 extern const PprKernels ppr_kernels;
-const PprKernels ppr_kernels{sweep, certify, residual};
+const PprKernels ppr_kernels{sweep, spread, certify, residual};
 BOOKRAG_KERNELS_END

@@ -30,10 +30,11 @@ struct PprMatrix {
     const PprRun* run;
     const std::int32_t* index;  // position of each slot's neighbour
     const float* p;
-    const float* weight;    // w itself, exact; null if only p is laid out
+    const float* weight;    // w itself, exact
     const float* coupling;  // of each group (position / 16): largest share of a row's
                             // weight that stays inside the group
     const float* rounding;  // by position: what rounding its column of p to float32 moved, in L1
+    const float* degree;    // by position: weighted degree, relative to the largest
 };
 
 struct PprResidual {
@@ -46,6 +47,9 @@ struct PprKernels {
     // One sweep of successive over-relaxation in place: x += omega (b + alpha P x - x), row by row
     // of hubs and group by group. Returns the sum of |changes| / omega.
     float (*sweep)(const PprMatrix&, const float* b, float* x, float alpha, float omega);
+    // Adds to x, in proportion to degree, what its sum lacks of `total`, if that is more than
+    // `least`; where x is 0, it stays 0.
+    void (*spread)(const PprMatrix&, double total, double least, float* x);
     // r = b + alpha P x - x in float64, next = x + r.
     PprResidual (*certify)(const PprMatrix&, const float* b, const float* x, float* next,
                            double alpha);
