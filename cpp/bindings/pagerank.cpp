@@ -27,6 +27,10 @@ std::vector<float> seed_weights(const py::object& weights, std::size_t seeds) {
 }
 
 bool wants_double(const py::object& dtype) {
+    if (PyUnicode_Check(dtype.ptr())) {  // a microsecond faster than asking NumPy
+        if (PyUnicode_CompareWithASCIIString(dtype.ptr(), "float32") == 0) return false;
+        if (PyUnicode_CompareWithASCIIString(dtype.ptr(), "float64") == 0) return true;
+    }
     try {
         const auto wanted = py::dtype::from_args(dtype);
         if (wanted.equal(py::dtype::of<float>())) return false;
