@@ -16,7 +16,7 @@ from server_helpers import ANSWER, BOOK, EVIDENCE, PLAN, TRACE, TREE
 
 
 @pytest.mark.parametrize(("pages", "labels", "text"), [
-    ((), (), "no page"),
+    ((), (), ""),
     ((12,), ("12",), "p. 12"),
     ((12,), (None,), "p. 12"),
     ((12,), ("x",), "p. 12 (printed x)"),

@@ -12,6 +12,7 @@ __all__ = [
     "BudgetError",
     "ConfigError",
     "CorruptIndexError",
+    "DamagedDocumentError",
     "DamagedPdfError",
     "DeadlineError",
     "DocumentError",
@@ -32,6 +33,7 @@ __all__ = [
     "UnknownBookError",
     "UnknownNodeError",
     "UnreadablePagesError",
+    "UnsupportedFormatError",
     "WrongPasswordError",
     "ZeroPagesError",
 ]
@@ -92,14 +94,14 @@ class DocumentError(BookragError):
 
 
 class NotAPdfError(DocumentError):
-    """The file is of no kind that bookrag_fast reads."""
+    """The file claims to be a PDF and is none."""
 
     code = "not_a_pdf"
     exit_code = 11
 
 
 class EmptyDocumentError(DocumentError):
-    """The file has no bytes."""
+    """The file has no bytes, or nothing in it to be read."""
 
     code = "empty_document"
     exit_code = 12
@@ -145,6 +147,20 @@ class UnreadablePagesError(DocumentError):
 
     code = "unreadable_pages"
     exit_code = 18
+
+
+class UnsupportedFormatError(DocumentError):
+    """The file is of no kind that bookrag_fast reads."""
+
+    code = "unsupported_format"
+    exit_code = 19
+
+
+class DamagedDocumentError(DocumentError):
+    """The file is of a kind that is read, other than PDF, but truncated, damaged or hostile."""
+
+    code = "damaged_document"
+    exit_code = 60  # the tens of documents are full
 
 
 # --- the saved index and the shelf ------------------------------------------------------------

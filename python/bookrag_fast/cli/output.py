@@ -52,9 +52,9 @@ def shorten(text: str, length: int) -> str:
 
 
 def pages_text(pages: Sequence[int], labels: Sequence[str | None]) -> str:
-    """ "p. 12 (printed x)", "pp. 4-6 (printed 1, 2, 3)"; "no page" when there is none."""
+    """ "p. 12 (printed x)", "pp. 4-6 (printed 1, 2, 3)"; "" for a place on no page."""
     if not pages:
-        return "no page"
+        return ""
     runs: list[list[int]] = []
     for page in sorted(set(pages)):
         if runs and page == runs[-1][1] + 1:
@@ -79,7 +79,8 @@ def _place(parts: Iterable[str]) -> str:
 
 def book_line(book: Book) -> str:
     name = "" if book.name == book.title else f" ({book.name})"
-    return f"{book.id}  {book.pages:>5} pages  {book.title}{name}"
+    pages = f"{book.pages:>5} pages" if book.pages else "   no pages"
+    return f"{book.id}  {pages}  {book.title}{name}"
 
 
 def answer_lines(answer: Answer, titles: Mapping[str, str]) -> Iterator[str]:

@@ -97,7 +97,8 @@ def _graph_lines(graph: dict[str, Any]) -> Iterator[str]:
 
 def _node_lines(node: dict[str, Any]) -> Iterator[str]:
     yield f"node {node['node_id']} · {node['kind']} · level {node['level']}"
-    yield pages_text(node["pages"], node["labels"])
+    if node["pages"]:
+        yield pages_text(node["pages"], node["labels"])
     if node["section"]:
         yield " › ".join(node["section"])
     if node["title"]:

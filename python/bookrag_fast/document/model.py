@@ -3,6 +3,8 @@
 Coordinates are PDF points (1/72 inch), origin at the top left of the page as a reader sees it
 (after /Rotate), y growing downwards. Page numbers are physical and 1-based; printed labels are
 kept beside them. ``None`` means "not there"; an unknown value is never written as a default.
+
+Formats without pages (Markdown, HTML, text, EPUB, DOCX) yield no pages and blocks without regions.
 """
 
 from __future__ import annotations
@@ -108,7 +110,8 @@ class Cell:
 class Block:
     """b = (content, initial type, layout features), in reading order.
 
-    A block that runs over a column or page break keeps every region.
+    A block that runs over a column or page break keeps every region; one whose source says nothing
+    of where it stands has none. A caption that the source ties to its table or image follows it.
     """
 
     kind: BlockKind
@@ -118,11 +121,12 @@ class Block:
     line_count: int = 1
     numbering: str = ""  # "3.2.1", "IV", "Appendix A", "第3章"; "" when there is none
     cells: tuple[Cell, ...] = ()
+    level: int | None = None  # heading level that the source itself states, 1-based; None if none
 
     @property
     def page(self) -> int:
-        """First physical page of the block."""
-        return self.regions[0].page
+        """First physical page of the block, 0 when it stands on none."""
+        return self.regions[0].page if self.regions else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,5 +164,5 @@ class Document:
     warnings: tuple[str, ...] = field(default=())
 
     def label_of(self, page: int) -> str | None:
-        """Printed label of a physical page."""
-        return self.pages[page - 1].label
+        """Printed label of a physical page; None for a page that is not there."""
+        return self.pages[page - 1].label if 1 <= page <= len(self.pages) else None

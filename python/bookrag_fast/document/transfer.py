@@ -1,4 +1,4 @@
-"""A Document as JSON and back, to cross from the process that reads a PDF to the one that asked.
+"""A Document as JSON and back, to cross from the process that reads a file to the one that asked.
 
 JSON, because what comes out of a process that parses hostile files is data, never code.
 """
@@ -70,11 +70,12 @@ def _block_to(b: Block) -> tuple[Any, ...]:
         b.line_count,
         b.numbering,
         [(c.row, c.column, c.text, c.row_span, c.column_span, c.header, c.bbox) for c in b.cells],
+        b.level,
     )
 
 
 def _block_from(values: list[Any]) -> Block:
-    kind, text, regions, style, line_count, numbering, cells = values
+    kind, text, regions, style, line_count, numbering, cells, level = values
     return Block(
         BlockKind(kind),
         text,
@@ -86,4 +87,5 @@ def _block_from(values: list[Any]) -> Block:
             Cell(row, column, words, row_span, column_span, header, box and BBox(*box))
             for row, column, words, row_span, column_span, header, box in cells
         ),
+        level,
     )

@@ -17,14 +17,14 @@ from bookrag_fast.document.numbering import Numbering, Scheme, parse_numbering
 from bookrag_fast.index.contents import PrintedContents
 from bookrag_fast.index.section import plain_key
 
-__all__ = ["Candidate", "Face", "StyleKey", "body_face", "candidates_of", "style_of"]
+__all__ = ["UNNUMBERED", "Candidate", "Face", "StyleKey", "body_face", "candidates_of", "style_of"]
 
 MAX_CHARACTERS = 180
 MAX_LINES = 4
 
 _SENTENCE_END = re.compile(r"[.;,。、；，]$")
 _ABBREVIATION_END = re.compile(r"\b(?:inc|ltd|co|corp|etc|al|vs|no|jr|sr|u\.s)\.$", re.IGNORECASE)
-_UNNUMBERED = {
+UNNUMBERED = {
     "abstract", "acknowledgments", "acknowledgements", "references", "bibliography", "appendix",
     "introduction", "conclusion", "conclusions", "foreword", "preface", "index", "glossary",
     "contents", "tableofcontents", "目次", "はじめに", "おわりに", "参考文献", "謝辞", "付録",
@@ -98,17 +98,20 @@ def style_of(block: Block) -> StyleKey:
 
 
 def candidates_of(document: Document, contents: PrintedContents) -> list[Candidate]:
-    """Blocks whose form and mark allow a heading, and those that a contents page lists."""
+    """Blocks whose form and mark allow a heading, and those that a contents page lists or whose
+    source states a level."""
     face = body_face(document.blocks)
     out: list[Candidate] = []
     for k, block in enumerate(document.blocks):
         listed = k in contents.levels
         form = block.kind in (BlockKind.TITLE, BlockKind.TEXT) and _form_allows(block)
-        if not form and not listed:
+        stated = block.level is not None
+        if not form and not listed and not stated:
             continue
         numbering = parse_numbering(block.text)
         style = style_of(block)
-        evidence = ["contents-page"] if listed else []
+        evidence = ["markup"] if stated else []
+        evidence += ["contents-page"] if listed else []
         if _stands_out(block, style, face):
             evidence.append("typography")
         if numbering is not None and _may_number(numbering, block):
@@ -128,9 +131,10 @@ def _form_allows(block: Block) -> bool:
         return False
     if len(block.regions) > 1 or text.count("|") > 1:
         return False
-    box = block.regions[0].bbox
-    if box.height > 2.5 * box.width and len(text) > 3:
-        return False  # sideways
+    if block.regions:
+        box = block.regions[0].bbox
+        if box.height > 2.5 * box.width and len(text) > 3:
+            return False  # sideways
     if _SENTENCE_END.search(text) and not _ABBREVIATION_END.search(text):
         numbering = parse_numbering(text)
         return numbering is not None and len(text) < 80 and block.kind is BlockKind.TITLE
@@ -150,7 +154,7 @@ def _stands_out(block: Block, style: StyleKey, face: Face) -> bool:
         return True
     if style.caps and size >= 0.97 * face.size:
         return True
-    if plain_key(text) in _UNNUMBERED:
+    if plain_key(text) in UNNUMBERED:
         return True
     gap = block.style.gap_before
     alone = gap is None or gap > 0.6 * size

@@ -68,6 +68,8 @@ def read_contents(document: Document) -> PrintedContents:
     page numbers start again at 1 do not get into each other's way.
     """
     out = PrintedContents()
+    if not document.pages:
+        return out
     rows_by_page: dict[int, list[tuple[float, str]]] = defaultdict(list)
     limit = max(3, min(40, int(MAX_SHARE * len(document.pages))))
     named = {block.page for block in document.blocks if _names_contents(block)}
@@ -111,7 +113,7 @@ def _names_contents(block: Block) -> bool:
 
 def _rows(block: Block) -> Iterator[tuple[float, str]]:
     """Rows of a block with the x at which they start, in points."""
-    if block.kind is BlockKind.IMAGE:
+    if block.kind is BlockKind.IMAGE or not block.regions:
         return
     left = block.regions[0].bbox.x0
     unit = 0.6 * max(block.style.size, 1.0)

@@ -1,4 +1,5 @@
-"""Headings without an outline: contents pages, numbering and typography weighed together."""
+"""Headings without an outline: levels that the source states, contents pages, numbering and
+typography weighed together."""
 
 from __future__ import annotations
 
@@ -15,17 +16,18 @@ __all__ = ["headings_by_form", "set_levels"]
 
 
 def headings_by_form(document: Document) -> tuple[list[Heading], str]:
-    """Headings and what they mainly rest on ("numbering" or "typography")."""
+    """Headings and what they mainly rest on ("markup", "numbering" or "typography")."""
     contents = read_contents(document)
     title_blocks = _title_blocks(document)
     candidates = [
         c
         for c in candidates_of(document, contents)
-        if c.at not in title_blocks and c.block.page not in contents.pages
+        if c.block.level is not None
+        or (c.at not in title_blocks and c.block.page not in contents.pages)
     ]
     kept = judged(candidates, document, contents)
     if not kept:
-        return [], "pages"
+        return [], "none"
     set_levels(kept)
     headings = [
         Heading(
@@ -41,8 +43,10 @@ def headings_by_form(document: Document) -> tuple[list[Heading], str]:
         for c in kept
     ]
     headings = _labels_joined(headings, kept)
-    numbered = sum("numbering" in c.evidence for c in kept)
-    return headings, "numbering" if 2 * numbered > len(kept) else "typography"
+    for source in ("markup", "numbering"):
+        if 2 * sum(source in c.evidence for c in kept) > len(kept):
+            return headings, source
+    return headings, "typography"
 
 
 def _labels_joined(headings: list[Heading], kept: list[Candidate]) -> list[Heading]:
@@ -85,7 +89,8 @@ def _title_blocks(document: Document) -> set[int]:
 
 
 def set_levels(kept: list[Candidate]) -> None:
-    """Levels from numbering depth where there is one, from the style's rank otherwise."""
+    """Levels as stated where they are, from numbering depth where there is one, from the style's
+    rank otherwise."""
     schemes = {c.numbering.scheme for c in kept if c.numbering and "numbering" in c.evidence}
     has_part = Scheme.PART in schemes
     has_chapter = Scheme.CHAPTER in schemes or Scheme.ITEM in schemes
@@ -94,6 +99,9 @@ def set_levels(kept: list[Candidate]) -> None:
     flat = len({c.listed_level for c in kept if c.listed_level}) == 1
     for c in kept:
         n = c.numbering
+        if c.block.level is not None:
+            c.level = c.block.level
+            continue
         if c.listed_level and not flat:
             c.level = c.listed_level
             continue

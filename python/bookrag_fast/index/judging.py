@@ -52,7 +52,7 @@ def judged(
     repeated = Counter(plain_key(c.block.text) for c in candidates)
     out = []
     for c in candidates:
-        if c.listed_level:
+        if c.listed_level or "markup" in c.evidence:
             out.append(c)
             continue
         if c.at not in keep or c.at < front:
@@ -65,6 +65,8 @@ def judged(
 
 def _in_a_row(candidate: Candidate, document: Document) -> bool:
     """Another short block stands beside it: a cell of a table that was not recognised as one."""
+    if not candidate.block.regions:
+        return False
     box = candidate.block.regions[0].bbox
     for k in range(max(0, candidate.at - 3), min(len(document.blocks), candidate.at + 4)):
         other = document.blocks[k]
@@ -155,6 +157,8 @@ def _style_holds(members: Sequence[Candidate]) -> bool:
     if median(len(c.block.text) for c in members) > 110:
         return False
     pages = {c.block.page for c in members}
+    if pages == {0}:
+        return True  # no pages to be crowded on
     return len(members) / len(pages) <= MAX_PER_PAGE
 
 

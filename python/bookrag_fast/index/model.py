@@ -51,7 +51,8 @@ class Node:
     Node 0 is the root (level 0), node 1 the document title (level 1), chapters have level 2, and
     so on; a content node has the level of its section plus one. ``title`` is the heading of a
     section, or the caption of a table or image; ``text`` is the content. ``evidence`` says what
-    made a section one ("outline", "numbering", "typography", "contents-page", "page").
+    made a section one ("outline", "markup", "numbering",
+    "typography", "contents-page", "page").
     """
 
     node_id: int
@@ -73,7 +74,9 @@ class SectionTree:
     """T, in document order (pre-order)."""
 
     nodes: tuple[Node, ...]
-    toc_source: str  # what the tree mainly rests on: "outline", "numbering", "typography", "pages"
+    # what the tree mainly rests on: "outline", "markup" (levels that the source states),
+    # "numbering", "typography", "pages", or "none" (no headings and no pages)
+    toc_source: str
     warnings: tuple[str, ...] = ()
 
 

@@ -72,27 +72,42 @@ def contents_of(blocks: Sequence[Block]) -> list[Content]:
 
 
 def _caption_owners(blocks: Sequence[Block]) -> dict[int, int]:
-    """Caption → the table or image it belongs to, the nearest on its page, each at most once.
+    """Caption → the table or image it belongs to, each at most once.
 
-    Tables are named above in most books and below in some, figures the other way round: the side
-    that leaves the fewest captions alone is the one.
+    A caption without a label ("Table 2") was tied by its source to what it follows. The others
+    belong to the nearest on their page. Tables are named above in most books and below in some,
+    figures the other way round: the side that leaves the fewest captions alone is the one.
     """
-    out: dict[int, int] = {}
+    out: dict[int, int] = {
+        k: k - 1
+        for k, block in enumerate(blocks)
+        if k > 0
+        and block.kind is BlockKind.CAPTION
+        and blocks[k - 1].kind in (BlockKind.TABLE, BlockKind.IMAGE)
+        and (caption_kind(block.text) is None or not block.regions)
+    }
     for wanted, usual in ((BlockKind.TABLE, 1), (BlockKind.IMAGE, -1)):
         captions = [
             k
             for k, block in enumerate(blocks)
             if block.kind is BlockKind.CAPTION
+            and block.regions
+            and k not in out
             and (caption_kind(block.text) == "table") == (wanted is BlockKind.TABLE)
         ]
         if captions:
-            ways = [_matched(blocks, captions, wanted, side) for side in (usual, -usual)]
+            taken = set(out.values())
+            ways = [_matched(blocks, captions, wanted, side, taken) for side in (usual, -usual)]
             out.update(max(ways, key=lambda way: (len(way[0]), -way[1]))[0])
     return out
 
 
 def _matched(
-    blocks: Sequence[Block], captions: Sequence[int], wanted: BlockKind, first: int
+    blocks: Sequence[Block],
+    captions: Sequence[int],
+    wanted: BlockKind,
+    first: int,
+    taken: set[int],
 ) -> tuple[dict[int, int], float]:
     """Captions tied to the nearest block, rather on the side ``first`` (1 is below), and how far
     they are from it in all."""
@@ -105,7 +120,7 @@ def _matched(
                 other = k + side * step
                 if not 0 <= other < len(blocks) or blocks[other].kind is BlockKind.CAPTION:
                     break
-                if blocks[other].kind is not wanted or other in out.values():
+                if blocks[other].kind is not wanted or other in taken or other in out.values():
                     continue
                 gap = _gap(blocks[k], blocks[other])
                 if gap is not None and (best is None or gap + penalty < best[0]):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bookrag_fast.document.model import Block, BlockKind, Cell, Document, Region
 from bookrag_fast.document.numbering import parse_numbering
 from bookrag_fast.index.headings import headings_by_form
+from bookrag_fast.index.markup import headings_from_markup, states_headings, title_block
 from bookrag_fast.index.model import Node, NodeKind, SectionTree
 from bookrag_fast.index.outline import headings_from_outline, usable_entries
 from bookrag_fast.index.packing import contents_of
@@ -20,9 +21,9 @@ MIN_PRINTED = 0.3  # share of outline entries that must stand printed on their p
 def build_tree(document: Document) -> SectionTree:
     """The section tree of a document.
 
-    Sections come from the PDF's outline where it is sound, else from numbering and typography,
-    else there is one for each page. Nothing of the document's text is left out: what stands before
-    the first heading hangs under the title node.
+    Sections come from the PDF's outline where it is sound, else from the headings that the source
+    states, else from numbering and typography, else there is one for each page. Nothing of the
+    document's text is left out: what stands before the first heading hangs under the title node.
     """
     entries, warnings = usable_entries(document)
     headings: list[Heading] = []
@@ -34,12 +35,16 @@ def build_tree(document: Document) -> SectionTree:
                 f"the PDF outline is ignored: {printed:.0%} of its titles stand on their pages"
             )
             headings = []
+    title = None
+    if not headings and states_headings(document):
+        headings, source = headings_from_markup(document), "markup"
+        title = title_block(document)
     if not headings:
         headings, source = headings_by_form(document)
-    if not headings:
+    if not headings and document.pages:
         headings, source = _by_page(document), "pages"
     close_levels(headings)
-    return SectionTree(tuple(_nodes(document, headings)), source, tuple(warnings))
+    return SectionTree(tuple(_nodes(document, headings, title)), source, tuple(warnings))
 
 
 def _by_page(document: Document) -> list[Heading]:
@@ -54,11 +59,12 @@ def _by_page(document: Document) -> list[Heading]:
     return out
 
 
-def _nodes(document: Document, headings: Sequence[Heading]) -> list[Node]:
-    builder = _Builder(document)
+def _nodes(document: Document, headings: Sequence[Heading], title: int | None) -> list[Node]:
+    """``title`` is the block that is the title node itself."""
     blocks = document.blocks
+    builder = _Builder(document, blocks[title].regions if title is not None else ())
     starts = [h.at for h in headings] + [len(blocks)]
-    builder.fill(blocks[: starts[0]])
+    builder.fill([b for k, b in enumerate(blocks[: starts[0]]) if k != title])
     for heading, until in zip(headings, starts[1:], strict=True):
         builder.open(heading)
         own = set(heading.blocks)
@@ -78,15 +84,13 @@ def _nodes(document: Document, headings: Sequence[Heading]) -> list[Node]:
 class _Builder:
     """Nodes in pre-order, with the sections that are open."""
 
-    def __init__(self, document: Document) -> None:
-        self._document = document
-        pages = len(document.pages)
+    def __init__(self, document: Document, regions: tuple[Region, ...]) -> None:
+        self._last_page = len(document.pages)
+        span = (1, self._last_page) if document.pages else (0, 0)
         title = document.title or _stem(document.name)
-        regions: tuple[Region, ...] = ()
-        self._parents = [-1, 0]
         self._nodes: list[Node] = [
-            Node(0, -1, NodeKind.ROOT, 0, title, "", regions, 1, pages),
-            Node(1, 0, NodeKind.SECTION, 1, title, "", regions, 1, pages, evidence=("title",)),
+            Node(0, -1, NodeKind.ROOT, 0, title, "", (), *span),
+            Node(1, 0, NodeKind.SECTION, 1, title, "", regions, *span, evidence=("title",)),
         ]
         self._open = [0, 1]  # ids of the open sections, outermost first
 
@@ -94,7 +98,7 @@ class _Builder:
         level = heading.level + 1
         while self._nodes[self._open[-1]].level >= level:
             self._open.pop()
-        page = min(max(heading.page, 1), max(len(self._document.pages), 1))
+        page = min(heading.page, self._last_page)
         self._add(
             NodeKind.SECTION, level, heading.title, "", heading.regions, page, page,
             heading.numbering or _label(heading.title), heading.evidence, (),
@@ -104,7 +108,7 @@ class _Builder:
     def fill(self, blocks: Sequence[Block]) -> None:
         level = self._nodes[self._open[-1]].level + 1
         for content in contents_of(blocks):
-            pages = [r.page for r in content.regions]
+            pages = [r.page for r in content.regions] or [0]
             self._add(
                 content.kind, level, content.title, content.text, content.regions,
                 min(pages), max(pages), "", (), content.cells,
@@ -136,8 +140,9 @@ class _Builder:
         first = [n.page_first for n in self._nodes]
         last = [n.page_last for n in self._nodes]
         for node in reversed(self._nodes):
-            if node.parent > 0:
-                first[node.parent] = min(first[node.parent], first[node.node_id])
+            if node.parent > 0 and first[node.node_id]:
+                own = first[node.parent] or first[node.node_id]  # 0: on no page of its own
+                first[node.parent] = min(own, first[node.node_id])
                 last[node.parent] = max(last[node.parent], last[node.node_id])
         return [
             Node(

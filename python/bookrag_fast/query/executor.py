@@ -212,7 +212,8 @@ def _missing_pages(books: Sequence[BookIndex], plan: QueryPlan) -> list[str]:
             if any(pages_of(book, item.value) for book in books):
                 continue
             longest = max(len(book.pages) for book in books)
-            notes.append(f"there is no page {item.value}: the last one is {longest}")
+            why = f"the last one is {longest}" if longest else "books of this format have none"
+            notes.append(f"there is no page {item.value}: {why}")
         except InvalidArgumentError as error:
             notes.append(f"{error.message}, so the whole book was searched")
     return notes

@@ -158,7 +158,7 @@ def reduce_list(evidence: Sequence[Evidence]) -> str:
     lines = []
     for item in evidence:
         title = item.text.splitlines()[0] if item.text else item.kind
-        page = item.labels[0] or (str(item.pages[0]) if item.pages else "")
+        page = (item.labels[0] or str(item.pages[0])) if item.pages else ""
         lines.append(f"{title} (p. {page})" if page else title)
     return "\n".join(lines)
 
