@@ -1,0 +1,53 @@
+"""HTML → blocks, through lxml's parser of whatever is on the web."""
+
+from __future__ import annotations
+
+import re
+
+from lxml import etree
+
+from bookrag_fast.document.formats.building import Reading
+from bookrag_fast.document.formats.encoding import decode_text
+from bookrag_fast.document.formats.html_target import HtmlTarget
+
+__all__ = ["html_target", "read_html"]
+
+_HEAD = 4096  # bytes in which an encoding is declared
+_DECLARED = re.compile(
+    rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{2,40})"""
+    rb"""|<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{2,40})""",
+    re.IGNORECASE,
+)
+_CHUNK = 1 << 20  # characters
+
+
+def read_html(data: bytes) -> Reading:
+    """Content of a page. Scripts, navigation and hidden text are no content.
+
+    The title is <title>, or the only h1 where that says more.
+    """
+    found = _DECLARED.search(data[:_HEAD])
+    declared = (found.group(1) or found.group(2)).decode("ascii") if found else None
+    target = html_target(decode_text(data, declared))
+    tops = [b.text for b in target.blocks if b.level == 1]
+    title = target.title or None
+    # "Cows – The Farm – Books Ltd": what browsers show is the heading and where it belongs.
+    if len(tops) == 1 and (title is None or tops[0] in title):
+        title = tops[0]
+    return Reading(target.blocks, title)
+
+
+def html_target(text: str) -> HtmlTarget:
+    """Blocks and title of a page or of a piece of one."""
+    target = HtmlTarget()
+    if not text.strip():
+        return target
+    # huge_tree: no tree is built, so there is nothing that its limits would protect.
+    parser = etree.HTMLParser(target=target, huge_tree=True, no_network=True)
+    for at in range(0, len(text), _CHUNK):
+        parser.feed(text[at : at + _CHUNK])
+    try:
+        parser.close()
+    except etree.XMLSyntaxError:  # nothing but comments
+        target.close()
+    return target
