@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bookrag_fast.document.dispatch import read_document
 from bookrag_fast.document.isolated import IsolatedReader
 from bookrag_fast.document.model import (
     BBox,
@@ -15,7 +16,6 @@ from bookrag_fast.document.model import (
     Region,
     Style,
 )
-from bookrag_fast.document.reader import read_document
 
 __all__ = [
     "BBox",

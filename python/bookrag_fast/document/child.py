@@ -1,4 +1,4 @@
-"""The process that reads PDFs for another one: ``python -m bookrag_fast.document.child LIMIT_MB``.
+"""The process that reads documents for another one: ``python -m bookrag_fast.document.child LIMIT_MB``.
 
 PDFium ends the process when memory runs out or a file drives it into the ground; here that costs
 one document. Requests come on standard input, one JSON line each; answers go to standard output as
@@ -13,7 +13,7 @@ import resource
 import sys
 from typing import BinaryIO
 
-from bookrag_fast.document.reader import read_document
+from bookrag_fast.document.dispatch import read_document
 from bookrag_fast.document.transfer import to_json
 from bookrag_fast.errors import BookragError
 

@@ -18,11 +18,11 @@ from pathlib import Path
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
+from bookrag_fast.document.files import file_head
 from bookrag_fast.document.model import BBox, OutlineEntry
 from bookrag_fast.errors import (
     DamagedPdfError,
     DocumentError,
-    EmptyDocumentError,
     EncryptedPdfError,
     NotAPdfError,
     TooLargeError,
@@ -87,33 +87,11 @@ def check_file(path: Path) -> int:
         NotAPdfError: it does not start like a PDF.
         TooLargeError: it is beyond :data:`MAX_BYTES`.
     """
-    if path.is_dir():
-        raise DocumentError(
-            f"{path} is a folder, not a file", "name the files inside it one by one"
-        )
-    try:
-        size = path.stat().st_size
-        if size == 0:
-            raise EmptyDocumentError(
-                f"{path.name} is empty (0 bytes)", "copy or download the file again"
-            )
-        if size > MAX_BYTES:
-            raise TooLargeError(
-                f"{path.name} has {size:,} bytes, more than the limit of {MAX_BYTES:,}",
-                "split the file",
-            )
-        with path.open("rb") as file:
-            head = file.read(_HEADER_WINDOW)
-    except FileNotFoundError:
-        raise DocumentError(f"there is no file {path}", "check the path") from None
-    except OSError as error:
-        raise DocumentError(
-            f"{path} cannot be read: {error.strerror or error}", "check its permissions"
-        ) from None
+    size, head = file_head(path, _HEADER_WINDOW, most=MAX_BYTES)
     if b"%PDF-" not in head:
         raise NotAPdfError(
             f"{path.name} is not a PDF: it does not start with %PDF-",
-            "give a PDF; other kinds must be converted first",
+            "check what the file is; one of another format needs the extension of that format",
         )
     return size
 

@@ -1,8 +1,7 @@
-"""``read_document``: a PDF file → Document."""
+"""``read_pdf``: a PDF file → Document."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from bookrag_fast.document.captions import caption_kind
 from bookrag_fast.document.chars import geometry_of, read_chars, read_objects
 from bookrag_fast.document.columns import columns_of
 from bookrag_fast.document.drawings import drawn_regions, take_figures
+from bookrag_fast.document.files import file_sha256
 from bookrag_fast.document.flow import flow
 from bookrag_fast.document.images import add_images, picture_boxes
 from bookrag_fast.document.lines import Line, lines_of
@@ -23,7 +23,7 @@ from bookrag_fast.document.running import page_numbers, running_lines
 from bookrag_fast.document.titles import document_title
 from bookrag_fast.errors import NoTextLayerError, TooLargeError, UnreadablePagesError
 
-__all__ = ["read_document"]
+__all__ = ["read_pdf"]
 
 Progress = Callable[[int, int], None]
 
@@ -45,7 +45,7 @@ class _RawPages:
     warnings: list[str] = field(default_factory=list)
 
 
-def read_document(
+def read_pdf(
     path: Path | str, *, password: str | None = None, progress: Progress | None = None
 ) -> Document:
     """Reads a PDF into blocks in reading order.
@@ -99,21 +99,13 @@ def read_document(
     blocks = tuple(draft.block() for draft in flow(_drafts(pages, found, body)))
     return Document(
         name=path.name,
-        sha256=_sha256(path),
+        sha256=file_sha256(path),
         title=document_title(metadata, _beginning(blocks), path.name),
         pages=pages,
         blocks=blocks,
         outline=outline,
         warnings=tuple(found.warnings),
     )
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:

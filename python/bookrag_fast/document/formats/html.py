@@ -8,7 +8,7 @@ from lxml import etree
 
 from bookrag_fast.document.formats.building import Reading
 from bookrag_fast.document.formats.encoding import decode_text
-from bookrag_fast.document.formats.html_target import HtmlTarget
+from bookrag_fast.document.formats.block_target import BlockTarget
 
 __all__ = ["html_target", "read_html"]
 
@@ -37,9 +37,9 @@ def read_html(data: bytes) -> Reading:
     return Reading(target.blocks, title)
 
 
-def html_target(text: str) -> HtmlTarget:
+def html_target(text: str) -> BlockTarget:
     """Blocks and title of a page or of a piece of one."""
-    target = HtmlTarget()
+    target = BlockTarget()
     if not text.strip():
         return target
     # huge_tree: no tree is built, so there is nothing that its limits would protect.

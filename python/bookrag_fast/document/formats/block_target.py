@@ -1,6 +1,7 @@
-"""The target of an HTML parser: start tags, end tags and text become blocks as they pass by.
+"""Start tags, end tags and text, in HTML's own vocabulary, become blocks as they pass by.
 
-No tree is built, so that neither depth nor size of a document costs more than its blocks.
+It is the target of the HTML parser, and what other markup is told to. No tree is built, so that
+neither depth nor size of a document costs more than its blocks.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from bookrag_fast.document.formats.building import RawCell, block, grid, heading, table
 from bookrag_fast.document.model import Block, BlockKind
 
-__all__ = ["HtmlTarget"]
+__all__ = ["BlockTarget"]
 
 _HEADINGS = {f"h{n}": n for n in range(1, 7)}
 # Not shown, not text, or there to move about: never content. Readings over characters (rt) go too,
@@ -56,7 +57,7 @@ class _List:
     marker: str = ""  # of the item that has no text yet
 
 
-class HtmlTarget:
+class BlockTarget:
     """Methods are those of lxml's parser targets. `blocks` and `title` are ready after `close`."""
 
     def __init__(self) -> None:
@@ -127,7 +128,7 @@ class HtmlTarget:
         if not self._hidden_at:
             self._text.append(text)
 
-    def close(self) -> HtmlTarget:
+    def close(self) -> BlockTarget:
         """What was left open is closed."""
         self._hidden_at = 0
         if self._whole:
@@ -140,6 +141,12 @@ class HtmlTarget:
         while self._figures:
             self._end_figure()
         return self
+
+    def insert(self, *blocks: Block) -> None:
+        """Blocks made elsewhere, after all that was read so far."""
+        self._break()
+        self._end_list()
+        self.blocks += blocks
 
     # --- paragraphs ---------------------------------------------------------------------------
 
@@ -273,6 +280,7 @@ class HtmlTarget:
             self._tables.append(_Table(layout=attrib.get("role") in ("presentation", "none")))
             return
         if not self._tables:
+            self._break()  # a piece of a table
             return
         open_table = self._tables[-1]
         self._end_cell()
@@ -360,4 +368,8 @@ def _marker(open_list: _List) -> str:
 def _number(text: str | None, default: int) -> int:
     """A small number of an attribute; the default where there is none."""
     stripped = (text or "").strip()
-    return int(stripped) if stripped.isascii() and stripped.isdigit() and len(stripped) < 7 else default
+    return (
+        int(stripped)
+        if stripped.isascii() and stripped.isdigit() and len(stripped) < 7
+        else default
+    )

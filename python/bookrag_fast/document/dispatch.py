@@ -1,0 +1,87 @@
+"""``read_document``: a file of any supported format → Document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from bookrag_fast.document.files import file_head, file_sha256
+from bookrag_fast.document.formats.building import Reading
+from bookrag_fast.document.formats.kinds import Format, detect_format
+from bookrag_fast.document.model import BlockKind, Document
+from bookrag_fast.errors import EmptyDocumentError
+
+__all__ = ["read_document"]
+
+Progress = Callable[[int, int], None]
+
+MAX_TEXT_BYTES = 256 << 20  # of formats that are held in memory as a whole
+
+
+def read_document(
+    path: Path | str, *, password: str | None = None, progress: Progress | None = None
+) -> Document:
+    """Reads a file into blocks in reading order. Its content says which format it is in, its
+    extension only where the content is silent.
+
+    Args:
+        path: the file.
+        password: opens an encrypted PDF; ignored where none is needed.
+        progress: called with (pages done, pages in all) after each page, outside any lock; never
+            for a format without pages.
+
+    Raises:
+        DocumentError: one of its subclasses, by what is wrong with the file:
+            UnsupportedFormatError, EmptyDocumentError (also for a file without any text),
+            DamagedDocumentError, and for a PDF those of `read_pdf`. The class itself for a missing
+            path or a folder.
+        TooLargeError: the file, what it unpacks to or its page count is beyond the limits.
+
+    A page or part that fails alone is a warning; the rest goes on.
+    """
+    path = Path(path)
+    kind = detect_format(path)
+    if kind is Format.PDF:
+        from bookrag_fast.document.reader import read_pdf
+
+        return read_pdf(path, password=password, progress=progress)
+    reading = _read(path, kind, progress)
+    if not any(b.text.strip() or b.kind is BlockKind.IMAGE for b in reading.blocks):
+        raise EmptyDocumentError(f"{path.name} has no text in it", "check what the file holds")
+    return Document(
+        name=path.name,
+        sha256=file_sha256(path),
+        title=reading.title,
+        pages=reading.pages,
+        blocks=tuple(reading.blocks),
+        warnings=tuple(f"{path.name}: {warning}" for warning in reading.warnings),
+    )
+
+
+def _read(path: Path, kind: Format, progress: Progress | None) -> Reading:
+    # Each reader's libraries are imported when it is needed: a process reads few formats.
+    if kind is Format.EPUB:
+        from bookrag_fast.document.formats.epub import read_epub
+
+        return read_epub(path)
+    if kind is Format.DOCX:
+        from bookrag_fast.document.formats.docx import read_docx
+
+        return read_docx(path)
+    file_head(path, 0, most=MAX_TEXT_BYTES)
+    data = path.read_bytes()
+    if kind is Format.MARKDOWN:
+        from bookrag_fast.document.formats.markdown import read_markdown
+
+        return read_markdown(data)
+    if kind is Format.HTML:
+        from bookrag_fast.document.formats.html import read_html
+
+        return read_html(data)
+    if kind is Format.JSON:
+        from bookrag_fast.document.formats.layout_json import read_layout_json
+
+        return read_layout_json(data, path.name, progress)
+    from bookrag_fast.document.formats.text import read_text
+
+    return read_text(data)

@@ -1,0 +1,137 @@
+"""Which format a file is in: its content decides, the extension only where the content is silent."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from enum import Enum
+from pathlib import Path
+
+from bookrag_fast.document.files import file_head
+from bookrag_fast.document.formats.encoding import decode_text, looks_like_text
+from bookrag_fast.errors import DamagedDocumentError, UnsupportedFormatError
+
+__all__ = ["SUFFIXES", "Format", "detect_format", "is_pdf_head"]
+
+MAX_BYTES = 4 << 30
+_HEAD = 4096
+_PDF_WINDOW = 1024  # PDFium, like other readers, allows rubbish before "%PDF-"
+
+
+class Format(str, Enum):
+    PDF = "PDF"
+    MARKDOWN = "Markdown"
+    HTML = "HTML"
+    TEXT = "plain text"
+    EPUB = "EPUB"
+    DOCX = "DOCX"
+    JSON = "JSON of MinerU or docling"
+
+
+_BY_SUFFIX = {
+    ".pdf": Format.PDF,
+    **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".qmd", ".rmd"), Format.MARKDOWN),
+    **dict.fromkeys((".html", ".htm", ".xhtml", ".xht"), Format.HTML),
+    **dict.fromkeys((".txt", ".text", ".rst", ".log"), Format.TEXT),
+    ".epub": Format.EPUB,
+    ".docx": Format.DOCX,
+    ".json": Format.JSON,
+}
+SUFFIXES = frozenset(_BY_SUFFIX)  # of files that a folder is searched for
+_SUPPORTED = ", ".join(kind.value for kind in Format)
+_HINT = f"what can be read: {_SUPPORTED}; convert the file to one of them"
+
+# First bytes of what people may hand in and cannot be read.
+_OTHERS = (
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office file", "save it as DOCX"),
+    (b"{\\rtf", "RTF", "save it as DOCX"),
+    (b"%!PS", "PostScript", "convert it to PDF with ps2pdf"),
+    (b"AT&TFORM", "DjVu", "convert it to PDF"),
+    (b"\x89PNG", "a PNG image", ""),
+    (b"\xff\xd8\xff", "a JPEG image", ""),
+    (b"GIF8", "a GIF image", ""),
+    (b"II*\0", "a TIFF image", ""),
+    (b"MM\0*", "a TIFF image", ""),
+    (b"\x1f\x8b", "compressed by gzip", "unpack it first"),
+    (b"Rar!", "a RAR archive", "unpack it first"),
+    (b"7z\xbc\xaf", "a 7z archive", "unpack it first"),
+)
+_HTML_START = re.compile(
+    r"(?:\s|<!--.*?-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_OF_A_PARSER = re.compile(r'"DoclingDocument"|"page_idx"')
+_JSON_START = re.compile(r"\s*[\[{]")
+_OFFICE = {
+    "ppt/presentation.xml": "PPTX",
+    "xl/workbook.xml": "XLSX",
+    "content.xml": "an OpenDocument file",
+}
+
+
+def detect_format(path: Path) -> Format:
+    """The format of a file.
+
+    Raises:
+        DocumentError, EmptyDocumentError, TooLargeError: see `file_head`.
+        UnsupportedFormatError: it is in none that can be read; the message says in which it is,
+            the hint what can be read.
+        DamagedDocumentError: it begins like an EPUB or DOCX, but its archive is broken.
+    """
+    _, head = file_head(path, _HEAD, most=MAX_BYTES)
+    suffix = path.suffix.lower()
+    hinted = _BY_SUFFIX.get(suffix)
+    if hinted is Format.PDF or (is_pdf_head(head) and (hinted is None or head[:5] == b"%PDF-")):
+        return Format.PDF
+    if head.startswith(b"PK\x03\x04"):
+        return _of_archive(path)
+    for mark, name, hint in _OTHERS:
+        if head.startswith(mark):
+            raise UnsupportedFormatError(
+                f"{path.name} is {name}, which is not read", f"{hint}; {_HINT}".removeprefix("; ")
+            )
+    if hinted in (Format.EPUB, Format.DOCX):
+        raise DamagedDocumentError(
+            f"{path.name} is no {hinted.value}: it is not an archive", "copy the file again"
+        )
+    if not looks_like_text(head):
+        raise UnsupportedFormatError(
+            f"{path.name} is binary data of no kind that is read, whatever its name says", _HINT
+        )
+    return _of_text(path, decode_text(head), suffix)
+
+
+def is_pdf_head(head: bytes) -> bool:
+    """Whether a file that begins so may be a PDF."""
+    return b"%PDF-" in head[:_PDF_WINDOW]
+
+
+def _of_text(path: Path, head: str, suffix: str) -> Format:
+    hinted = _BY_SUFFIX.get(suffix)
+    if hinted is Format.JSON or (
+        hinted is None and _JSON_START.match(head) and _OF_A_PARSER.search(head)
+    ):
+        return Format.JSON
+    if hinted in (Format.MARKDOWN, Format.HTML):
+        return hinted
+    if _HTML_START.match(head):
+        return Format.HTML
+    if hinted is None and head.lstrip().startswith("<?xml"):
+        raise UnsupportedFormatError(f"{path.name} is XML, but not XHTML", _HINT)
+    return Format.TEXT
+
+
+def _of_archive(path: Path) -> Format:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise DamagedDocumentError(
+            f"{path.name} is a damaged or truncated archive: {error}", "copy the file again"
+        ) from error
+    if "word/document.xml" in names:
+        return Format.DOCX
+    if "META-INF/container.xml" in names:
+        return Format.EPUB
+    name = next((name for member, name in _OFFICE.items() if member in names), "a ZIP archive")
+    raise UnsupportedFormatError(f"{path.name} is {name}, which is not read", _HINT)
