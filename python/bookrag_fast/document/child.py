@@ -1,4 +1,4 @@
-"""The process that reads documents for another one: ``python -m bookrag_fast.document.child LIMIT_MB``.
+"""The process that reads files for another one: ``python -m bookrag_fast.document.child LIMIT_MB``.
 
 PDFium ends the process when memory runs out or a file drives it into the ground; here that costs
 one document. Requests come on standard input, one JSON line each; answers go to standard output as

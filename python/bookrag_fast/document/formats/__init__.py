@@ -1,1 +1,1 @@
-"""Readers of formats other than PDF, and what tells a file's format. `read_document` is the door."""
+"""Readers of formats other than PDF, and what tells a file's format. See `read_document`."""

@@ -6,9 +6,9 @@ import re
 
 from lxml import etree
 
+from bookrag_fast.document.formats.block_target import BlockTarget
 from bookrag_fast.document.formats.building import Reading
 from bookrag_fast.document.formats.encoding import decode_text
-from bookrag_fast.document.formats.block_target import BlockTarget
 
 __all__ = ["html_target", "read_html"]
 

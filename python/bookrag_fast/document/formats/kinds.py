@@ -1,4 +1,4 @@
-"""Which format a file is in: its content decides, the extension only where the content is silent."""
+"""Which format a file is in. Its content decides, the extension only where that is silent."""
 
 from __future__ import annotations
 

@@ -130,9 +130,7 @@ class _Teller:
             self._label = ""
         brackets = content.count("[")
         odd = brackets > 200 and brackets > _MAX_BRACKETS * len(content)
-        if len(content) > _MAX_INLINE or odd:
-            target.data(content)
-        elif _SIGNS.search(content) is None:
+        if len(content) > _MAX_INLINE or odd or _SIGNS.search(content) is None:
             target.data(content)
         else:
             found: list[Token] = []
