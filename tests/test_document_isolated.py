@@ -103,7 +103,7 @@ def test_a_file_that_kills_the_pdf_library_is_an_error(
     reader: IsolatedReader, tmp_path: Path
 ) -> None:
     bad = self_calling_form(tmp_path / "recursive.pdf")
-    with pytest.raises(DamagedPdfError, match=r"recursive\.pdf broke the PDF library at page 1"):
+    with pytest.raises(DamagedPdfError, match=r"page 1 of recursive\.pdf ended its reader"):
         reader.read(bad)
     assert len(reader.read(HANDBOOK).pages) > 30  # the next one is read as ever
 
@@ -132,7 +132,7 @@ def test_a_worker_that_is_killed_at_work_loses_one_document(reader: IsolatedRead
         if done == 3:
             os.kill(victim, signal.SIGKILL)
 
-    with pytest.raises(DamagedPdfError, match="at page"):
+    with pytest.raises(DamagedPdfError, match=r"page [34] of handbook"):
         reader.read(HANDBOOK, progress=kill)
     assert reader.read(HANDBOOK).pages
 

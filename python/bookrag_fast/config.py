@@ -56,7 +56,7 @@ class Settings(_Section):
 
     embedder: str = Field("wordllama", description='"wordllama" or "onnx:FOLDER"')
     open_books: int = Field(32, ge=1, le=4096, description="indexes kept open by a Library")
-    isolate_reader: bool = Field(True, description="read PDFs in a process of their own")
+    isolate_reader: bool = Field(True, description="read files in a process of their own")
     reader_memory_mb: int = Field(
         4096, ge=512, le=1 << 20, description="address space of that process, MiB"
     )

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bookrag_fast.cli.errors import describe, report
+from bookrag_fast.cli.folders import expanded
 from bookrag_fast.cli.options import (
     DebugOption,
     EmbedderOption,
@@ -24,7 +25,15 @@ __all__ = ["index"]
 
 
 def index(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", show_default=False)],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE|FOLDER",
+            show_default=False,
+            help="PDF, Markdown, HTML, text, EPUB, DOCX, JSON of MinerU or docling; of a folder "
+            "all that are in it and its subfolders.",
+        ),
+    ],
     password: PasswordOption = None,
     embedder: EmbedderOption = None,
     library: LibraryOption = Path("shelf"),
@@ -36,11 +45,18 @@ def index(
     With --json: {"books": [...], "errors": [{"file", "error"}]}, and "error", the first one.
     """
     password = secret(password)
+    found, problems = expanded(files)
     books: list[dict[str, Any]] = []
     errors: list[dict[str, Any]] = []
     first_code = 0
+    for folder, error in problems:
+        problem, code = describe(error)
+        first_code = first_code or code
+        errors.append({"file": str(folder), "error": problem})
+        if not as_json:
+            report(problem, as_json=False)
     with opened(library, embedder) as shelf:
-        for file in files:
+        for file in found:
             before = {(b.id, b.created) for b in shelf.books()}
             try:
                 with shown_progress(file.name) as progress:
@@ -58,10 +74,11 @@ def index(
             books.append({"file": str(file), "known": known, **book.to_json()})
             if as_json:
                 continue
+            pages = f"{book.pages} pages, " if book.pages else ""
             what = "is already on the shelf" if known else "indexed"
             typer.echo(clean(
                 f"{file.name} {what}: {book.id}  {book.title}  "
-                f"({book.pages} pages, {book.nodes} nodes, {book.entities} entities, "
+                f"({pages}{book.nodes} nodes, {book.entities} entities, "
                 f"{book.relations} relations)"
             ))  # fmt: skip
             for warning in book.warnings:

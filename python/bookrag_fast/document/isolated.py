@@ -19,9 +19,16 @@ from time import monotonic
 from typing import BinaryIO
 
 from bookrag_fast import errors
+from bookrag_fast.document.formats.kinds import is_pdf_head
 from bookrag_fast.document.model import Document
 from bookrag_fast.document.transfer import from_json
-from bookrag_fast.errors import BookragError, DamagedPdfError, DocumentError, TooLargeError
+from bookrag_fast.errors import (
+    BookragError,
+    DamagedDocumentError,
+    DamagedPdfError,
+    DocumentError,
+    TooLargeError,
+)
 
 __all__ = ["IsolatedReader"]
 
@@ -65,7 +72,7 @@ class IsolatedReader:
             check: called several times a second; whatever it raises ends the reading at once.
 
         Raises:
-            DamagedPdfError: also when the file made the PDF library crash or hang.
+            DamagedPdfError, DamagedDocumentError: also when the file made its reader crash or hang.
             TooLargeError: also when the worker's memory was not enough.
         """
         worker = self._take()
@@ -192,10 +199,7 @@ class _Worker:
                 heard = monotonic()
             elif monotonic() - heard > _SILENCE_S:
                 self.sound = False
-                raise DamagedPdfError(
-                    f"page {pages + 1} of {path.name} was not read within {_SILENCE_S:.0f} s",
-                    "open and save the file with another PDF program",
-                )
+                raise _damaged(path, pages, f"was not read within {_SILENCE_S:.0f} s")
         kind = self._buffer[:head].split()[0].decode("ascii")
         payload = bytes(self._buffer[head + 1 : head + 1 + size])
         del self._buffer[: head + 1 + size]
@@ -204,14 +208,35 @@ class _Worker:
     def _died(self, path: Path, pages: int) -> BookragError:
         self.sound = False
         status = self._process.wait()
-        return DamagedPdfError(
-            f"{path.name} broke the PDF library at page {pages + 1} (status {status}), or needs "
-            f"more than {self._memory_mb} MiB",
-            "open and save the file with another PDF program, or raise reader_memory_mb",
+        return _damaged(
+            path,
+            pages,
+            f"ended its reader (status {status}), or needs more than {self._memory_mb} MiB",
         )
 
     def _too_large(self, path: Path, pages: int) -> BookragError:
+        where = f" at page {pages + 1}" if _is_pdf(path) else ""
         return TooLargeError(
-            f"{path.name} needs more than {self._memory_mb} MiB at page {pages + 1}",
+            f"{path.name} needs more than {self._memory_mb} MiB{where}",
             "raise reader_memory_mb in the configuration, or split the file",
         )
+
+
+def _damaged(path: Path, pages: int, what: str) -> BookragError:
+    """``pages`` were read before it happened; only a PDF is read page by page."""
+    if not _is_pdf(path):
+        return DamagedDocumentError(
+            f"{path.name} {what}", "save the file anew with the program that made it"
+        )
+    return DamagedPdfError(
+        f"page {pages + 1} of {path.name} {what}",
+        "open and save the file with another PDF program, or raise reader_memory_mb",
+    )
+
+
+def _is_pdf(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return is_pdf_head(file.read(1024))
+    except OSError:  # gone meanwhile
+        return False

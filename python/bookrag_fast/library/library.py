@@ -118,6 +118,7 @@ class Library:
         as it was.
 
         Args:
+            path: a file of any format that `document.read_document` reads.
             password: of an encrypted PDF.
             progress: called from a worker thread with each step.
 

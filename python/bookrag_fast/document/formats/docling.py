@@ -54,6 +54,7 @@ class _Reader:
         self._heights = _page_sizes(document.get("pages"))
         self.pages = sheets(self._heights)
         self.blocks: list[Block] = []
+        self._tied = self._captions()
         self._items: list[str] = []  # lines of the open list
         self._item_regions: tuple[Region, ...] = ()
 
@@ -69,19 +70,33 @@ class _Reader:
             if id(item) in self._seen:
                 continue
             self._seen.add(id(item))
-            if item.get("content_layer") in _LAYERS or item.get("label") in _FURNITURE:
+            if _word(item, "content_layer") in _LAYERS or _word(item, "label") in _FURNITURE:
                 continue
-            in_list = item.get("label") in ("list", "ordered_list")
+            in_list = _word(item, "label") in ("list", "ordered_list")
             if not self._tell(item, depth):
                 children = self._children(item)
                 waiting += ((child, depth + in_list) for child in reversed(children))
         self._close()
 
+    def _captions(self) -> dict[int, list[tuple[BlockKind, Item]]]:
+        """Table or picture (by id) → its captions and notes, which are told with it, wherever the
+        body refers to them."""
+        out: dict[int, list[tuple[BlockKind, Item]]] = {}
+        for name in ("tables", "pictures"):
+            items = self._document.get(name)
+            for item in items if isinstance(items, list) else ():
+                if isinstance(item, dict):
+                    tied = [(BlockKind.CAPTION, c) for c in self._referred(item, "captions")]
+                    tied += [(BlockKind.FOOTNOTE, c) for c in self._referred(item, "footnotes")]
+                    out[id(item)] = tied
+                    self._seen.update(id(said) for _, said in tied)
+        return out
+
     # --- items --------------------------------------------------------------------------------
 
     def _tell(self, item: Item, depth: int) -> bool:
         """Makes blocks of an item; True when its children belong to it and are told with it."""
-        label = item.get("label")
+        label = _word(item, "label")
         if isinstance(item.get("data"), dict):
             self._table(item)
         elif label in ("picture", "chart"):
@@ -102,7 +117,7 @@ class _Reader:
             return False
         return True
 
-    def _text(self, item: Item, label: Any) -> None:
+    def _text(self, item: Item, label: str) -> None:
         text, regions = _text(item), self._regions(item)
         if not text:
             return
@@ -116,7 +131,7 @@ class _Reader:
 
     def _list_item(self, item: Item, depth: int) -> None:
         # An item of several styles keeps its words in an inline group.
-        inline = [c for c in self._children(item) if c.get("label") == "inline"]
+        inline = [c for c in self._children(item) if _word(c, "label") == "inline"]
         self._seen.update(id(c) for c in inline)
         text = _text(item) or " ".join(self._inside(c, " ") for c in inline).strip()
         if text:
@@ -128,30 +143,24 @@ class _Reader:
             self._item_regions += self._regions(item)
 
     def _picture(self, item: Item) -> None:
-        captions = self._referred(item, "captions")
-        notes = self._referred(item, "footnotes")
-        self._seen.update(id(c) for c in captions + notes)
         said = [self._inside(item, "\n"), *_descriptions(item)]
         text = "\n".join(t for t in said if t)
         self._add(block(BlockKind.IMAGE, text, self._regions(item)), keep_empty=True)
-        self._around(captions, notes)
+        self._around(item)
 
     def _table(self, item: Item) -> None:
-        captions = self._referred(item, "captions")
-        notes = self._referred(item, "footnotes")
-        self._seen.update(id(c) for c in captions + notes)
         regions = self._regions(item)
         height = self._heights.get(regions[0].page, (0.0, 0.0))[1] if regions else 0.0
         made = table(list(_cells(item["data"], height)), regions)
-        if item.get("label") == "document_index":  # a printed table of contents
+        if _word(item, "label") == "document_index":  # a printed table of contents
             made = block(BlockKind.LIST, made.text.replace(" | ", "  "), regions)
         self._add(made)
-        self._around(captions, notes)
+        self._around(item)
 
-    def _around(self, captions: list[Item], notes: list[Item]) -> None:
-        for kind, items in ((BlockKind.CAPTION, captions), (BlockKind.FOOTNOTE, notes)):
-            for item in items:
-                self._add(block(kind, _text(item), self._regions(item)))
+    def _around(self, item: Item) -> None:
+        """Captions and notes of a table or picture."""
+        for kind, said in self._tied.get(id(item), ()):
+            self._add(block(kind, _text(said), self._regions(said)))
 
     def _inside(self, item: Item, glue: str) -> str:
         """Texts of all that hangs below an item and was not told elsewhere."""
@@ -230,6 +239,11 @@ def _box(stated: Any, height: float) -> BBox | None:
     if box is None or stated.get("coord_origin") != "BOTTOMLEFT":
         return box
     return BBox(box.x0, height - box.y1, box.x1, height - box.y0)
+
+
+def _word(item: Item, key: str) -> str:
+    value = item.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def _text(item: Item) -> str:

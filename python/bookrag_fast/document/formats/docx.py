@@ -152,7 +152,7 @@ class _Teller:
             elif name == "p" and pieces:
                 pieces.append("\n")
             elif name == "txbxContent":
-                beside.append(element)
+                beside.extend(element)
             elif name == "docPr":
                 alt = element.get("descr") or ""
                 images.append(" ".join(alt.split()))

@@ -20,7 +20,8 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _SAMPLE = 1 << 16  # bytes that encodings are judged by
-_FEW_BAD = 0.02  # of the characters beyond ASCII: UTF-8 with a few damaged bytes
+_FEW_BAD = 0.02  # of the characters beyond ASCII, for a declared encoding to be believed
+_FEW_BAD_UTF8 = 0.1  # the same; other encodings hardly ever look like UTF-8
 _CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r\f\v\x1b\x1a"))
 _MANY_CONTROLS = 0.005
 # What documents call an encoding → the larger set that programs write under that name.
@@ -92,7 +93,7 @@ def _guess(data: bytes) -> str:
         pass
     sample = _cut(data[:_SAMPLE])
     utf8 = sample.decode("utf-8", "replace")
-    if utf8.count("\ufffd") <= _FEW_BAD * sum(c > "\x7f" for c in utf8):
+    if utf8.count("\ufffd") <= _FEW_BAD_UTF8 * sum(c > "\x7f" for c in utf8):
         return "utf-8"
     scores = {name: judge(sample.decode(name, "replace")) for name, judge in _JUDGES.items()}
     best = max(scores, key=lambda name: scores[name])

@@ -11,10 +11,11 @@ from bookrag_fast.document.files import file_head
 from bookrag_fast.document.formats.encoding import decode_text, looks_like_text
 from bookrag_fast.errors import DamagedDocumentError, UnsupportedFormatError
 
-__all__ = ["SUFFIXES", "Format", "detect_format", "is_pdf_head"]
+__all__ = ["SUFFIXES", "Format", "detect_format", "is_layout_json", "is_pdf_head"]
 
 MAX_BYTES = 4 << 30
 _HEAD = 4096
+_JSON_HEAD = 1 << 16  # the first text of a list may be long
 _PDF_WINDOW = 1024  # PDFium, like other readers, allows rubbish before "%PDF-"
 
 
@@ -104,6 +105,15 @@ def detect_format(path: Path) -> Format:
 def is_pdf_head(head: bytes) -> bool:
     """Whether a file that begins so may be a PDF."""
     return b"%PDF-" in head[:_PDF_WINDOW]
+
+
+def is_layout_json(path: Path) -> bool:
+    """Whether a JSON file begins like one that a layout parser wrote."""
+    try:
+        with path.open("rb") as file:
+            return _OF_A_PARSER.search(decode_text(file.read(_JSON_HEAD))) is not None
+    except OSError:
+        return False
 
 
 def _of_text(path: Path, head: str, suffix: str) -> Format:

@@ -37,7 +37,7 @@ def read_mineru(items: list[dict[str, Any]]) -> Reading:
             continue
         regions = _regions(item)
         known.update((r.page, (_SIDE, _SIDE)) for r in regions)
-        made = list(_blocks(item))
+        made = [b for b in _blocks(item) if b.text or b.kind is BlockKind.IMAGE]
         if not made:
             unknown[item["type"]] = unknown.get(item["type"], 0) + 1
         blocks += (replace(b, regions=regions) for b in made)
