@@ -38,9 +38,10 @@ def test_inline_markup_leaves_its_text() -> None:
         'A **bold** _word_, a [link](http://x.y "t"), <http://z.y>, `co<de`, ~~gone~~, a\\*b,\n'
         "&amp; H<sub>2</sub>O, $5 and $6,<br>next  \nhard [ref][no]\n\n日本語の\n続き\n"
     )
+    words = "A bold word, a link, http://z.y, co<de, gone, a*b, & H2O, $5 and $6,\n"
+    words += "next\nhard [ref][no]"
     assert blocks(source) == [
-        ("text", None, "A bold word, a link, http://z.y, co<de, gone, a*b, & H2O, $5 and $6,\nnext\n"
-         + "hard [ref][no]"),
+        ("text", None, words),
         ("text", None, "日本語の続き"),
     ]  # fmt: skip
 

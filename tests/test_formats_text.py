@@ -50,10 +50,11 @@ def sections(path: Path) -> tuple[str, list[tuple[int, str]]]:
 
 
 def test_structure() -> None:
+    joined = "This is a wrapped paragraph of text that goes on over more than one line "
+    joined += "and joins to one paragraph here."
     assert blocks(BOOK) == [
         ("title", 1, "The Report"),
-        ("text", None, "This is a wrapped paragraph of text that goes on over more than one line "
-                       "and joins to one paragraph here."),
+        ("text", None, joined),
         ("list", None, "* item one\n* item two"), ("title", 2, "Methods"),
         ("text", None, "text right below the heading"),
         ("text", None, "Name    Litres\nDaisy   30"),

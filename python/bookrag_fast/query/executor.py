@@ -111,6 +111,8 @@ class Executor:
             found = [self._filtered(books, part, tracer) for part in plan.sub_plans or (plan,)]
             if None not in found:
                 on_plan(plan)
+                for part in plan.sub_plans or (plan,):
+                    tracer.notes += _missing_pages(books, part)
                 return question, plan, [e for part in found for e in part or ()]
             # No book has the part that the question names: then it is an ordinary question.
             plan = single_hop(plan.question, "nothing matches the structural filter")
