@@ -56,7 +56,8 @@ def small_index(embedder: HashEmbedder | None = None, book_id: str = "b0b0b0b0b0
         Node(0, -1, NodeKind.ROOT, 0, "The Pump Handbook", "", (), 1, 6),
         node(1, 0, S, 1, "The Pump Handbook", "", 1, 6, evidence=("title",)),
         node(2, 1, T, 2, "", "This handbook is for operators of centrifugal pumps.", 2),
-        node(3, 1, S, 2, "1 Installation", "", 3, 4, numbering="1", evidence=("outline",)),
+        node(3, 1, S, 2, "1 Installation", "", 3, 4, numbering="1", evidence=("outline",),
+             confidence=0.5),
         node(4, 3, T, 3, "", "Mount the pump on a level plate. The plate is 20 mm of steel.", 3),
         node(5, 3, S, 3, "1.1 Wiring", "", 4, 4, numbering="1.1"),
         node(6, 5, T, 4, "", "Net positive suction head (NPSH) must exceed 3.5 metres.", 4),
@@ -93,7 +94,8 @@ def small_index(embedder: HashEmbedder | None = None, book_id: str = "b0b0b0b0b0
     labels = ("i", "ii", "1", "2", "3", "4")
     return BookIndex(
         meta=BookMeta(book_id, "The Pump Handbook", "pump.pdf", "ab" * 32,
-                      "2026-01-01T00:00:00+00:00", "outline", embedder.info, ("a warning",)),
+                      "2026-01-01T00:00:00+00:00", "outline", embedder.info, ("a warning",),
+                      0.75, "/books/pump.pdf"),
         pages=tuple(Page(i + 1, label, 595.0, 842.0) for i, label in enumerate(labels)),
         nodes=nodes,
         entities=entities,

@@ -89,16 +89,18 @@ BOOK = Book(
     created="2026-01-01T00:00:00Z",
     toc_source="outline",
     warnings=("page 3 has no text",),
+    confidence=0.75,
 )
 TREE = TreeNode(
     0, "root", 0, "", 0, 25, None, "",
     (
         TreeNode(1, "section", 1, "TCP/IP", 1, 25, "i", "", (
             TreeNode(2, "text", 2, "", 1, 1, "i", "body"),
-            TreeNode(3, "section", 2, "Two", 2, 25, None, ""),
-        )),
+            TreeNode(3, "section", 2, "Two", 2, 25, None, "", (), ("outline", "printed"), 0.98),
+        ), ("title",)),
         TreeNode(4, "image", 1, "Figure", 2, 2, None, ""),
     ),
+    ("outline",), 0.75,
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from bookrag_fast.cli.progress import counts
 from bookrag_fast.errors import UnknownBookError
 from bookrag_fast.library.types import Progress
 from bookrag_fast.query.plan import SearchResult
-from server_helpers import ANSWER, BOOK, EVIDENCE, PLAN, TRACE, TREE
+from server_helpers import ANSWER, BOOK, EVIDENCE, PLAN, TRACE
 
 
 @pytest.mark.parametrize(("pages", "labels", "text"), [
@@ -76,16 +76,6 @@ def test_an_explanation_names_operators_sub_questions_and_times():
     assert "Plan: global (rule: how many): Filter_Modal → Map" in text
     assert "“a sub-question”" in text
     assert "1.25 ms  Map  in=3" in text
-
-
-def test_a_tree_is_a_table_of_contents():
-    assert list(output.tree_lines(TREE)) == [
-        "     1  TCP/IP  p. 1 (i)",
-        "     3    Two  p. 2",
-        "     4  [image] Figure  p. 2",
-    ]
-    assert "     2    [text] body  p. 1 (i)" in output.tree_lines(TREE, everything=True)
-    assert len(list(output.tree_lines(TREE, depth=1))) == 2
 
 
 @pytest.mark.parametrize(("step", "text"), [

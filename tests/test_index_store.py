@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,8 @@ from bookrag_fast.errors import CorruptIndexError, IndexStoreError, NewerIndexEr
 from bookrag_fast.index import store
 from bookrag_fast.index.store import load_book, read_meta, remove_leftovers, save_book
 from factories import small_index
+
+FORMAT_1 = Path(__file__).parent / "data" / "index-format-1"
 
 
 @pytest.fixture
@@ -40,12 +43,34 @@ def test_round_trip_keeps_everything(saved: Path) -> None:
     assert [n.text for n in read.nodes] == [n.text for n in made.nodes]
     assert read.nodes[8].cells == made.nodes[8].cells
     assert read.nodes[5].regions == made.nodes[5].regions
+    assert [n.confidence for n in read.nodes] == [n.confidence for n in made.nodes]
     np.testing.assert_array_equal(read.node_vectors, made.node_vectors)
     np.testing.assert_array_equal(read.neighbours.ids, made.neighbours.ids)
     terms = ["pump", "pressure"]
     np.testing.assert_array_equal(read.lexicon.scores(terms), made.lexicon.scores(terms))
     assert read.graph.num_relations == 4
     assert read.links.nodes_of(0).tolist() == [2, 4, 10]
+
+
+def test_a_book_of_format_1_is_read_and_has_no_confidence() -> None:
+    old, made = load_book(FORMAT_1), small_index()
+    assert old.meta == replace(made.meta, confidence=None, source=None)
+    assert old.pages == made.pages
+    assert [n.confidence for n in old.nodes] == [None] * len(made.nodes)
+    assert [(n.title, n.text, n.evidence) for n in old.nodes] == [
+        (n.title, n.text, n.evidence) for n in made.nodes
+    ]
+
+
+def test_a_column_that_the_format_should_have_is_missed(saved: Path) -> None:
+    for name in ("nodes.arrow", "manifest.json"):
+        shutil.copy(FORMAT_1 / name, saved / name)
+    manifest = json.loads((saved / "manifest.json").read_text())
+    manifest["format"] = store.FORMAT
+    manifest["checksum"] = store._checksum(manifest)
+    (saved / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(CorruptIndexError, match="columns"):
+        load_book(saved)
 
 
 def test_numeric_tables_are_mapped_not_copied(saved: Path) -> None:

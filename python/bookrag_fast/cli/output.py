@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from bookrag_fast.library.types import Book, TreeNode
+    from bookrag_fast.library.types import Book
     from bookrag_fast.query.plan import Answer, Evidence, QueryPlan, SearchResult, Trace
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "pages_text",
     "search_lines",
     "shorten",
-    "tree_lines",
 ]
 
 _EXCERPT = 600  # characters of a search hit's text
@@ -149,32 +148,3 @@ def _plan_lines(plan: QueryPlan, indent: str) -> Iterator[str]:
     for sub in plan.sub_plans:
         yield f"{indent}  “{shorten(sub.question, 200)}”"
         yield from _plan_lines(sub, indent + "  ")
-
-
-def tree_lines(
-    root: TreeNode, *, depth: int | None = None, everything: bool = False
-) -> Iterator[str]:
-    """The tree as an indented table of contents with page numbers.
-
-    Args:
-        depth: show nodes down to this level only.
-        everything: text blocks too; else sections, tables, images and equations.
-    """
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if depth is not None and node.level > depth:
-            continue
-        waiting.extend(reversed(node.children))
-        if node.kind == "root" or not (everything or _is_landmark(node)):
-            continue
-        kind = "" if node.kind == "section" else f"[{node.kind}] "
-        title = shorten(node.title or node.text, _TITLE) or "(untitled)"
-        label = f" ({node.label})" if node.label and node.label != str(node.page) else ""
-        page = f"p. {node.page}{label}" if node.page else ""
-        indent = "  " * max(0, node.level - 1)
-        yield f"{node.node_id:>6}  {indent}{kind}{title}  {page}".rstrip()
-
-
-def _is_landmark(node: TreeNode) -> bool:
-    return node.kind in {"section", "table", "image"}

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Optional
 import typer
 
 from bookrag_fast.cli.options import DebugOption, JsonOption, LibraryOption, opened, spoken
-from bookrag_fast.cli.output import emit, emit_json, pages_text, shorten, tree_lines
+from bookrag_fast.cli.output import emit, emit_json, pages_text, shorten
+from bookrag_fast.cli.tree_view import print_tree
 from bookrag_fast.errors import InvalidArgumentError
 
 __all__ = ["show"]
@@ -56,8 +57,12 @@ def show(
         document: Any
         if what is What.TREE:
             root = shelf.tree(book)
-            document, lines = root, tree_lines(root, depth=depth, everything=everything)
-        elif what is What.GRAPH:
+            if as_json:
+                emit_json(root.to_json())
+            else:
+                print_tree(root, depth=depth, everything=everything)
+            return
+        if what is What.GRAPH:
             document = shelf.graph(book, limit=limit)
             lines = _graph_lines(document)
         elif what is What.NODE:
@@ -68,7 +73,7 @@ def show(
             document = shelf.stats(book)
             lines = _table_lines(document)
         if as_json:
-            emit_json(document.to_json() if what is What.TREE else document)
+            emit_json(document)
         else:
             emit(lines)
 

@@ -41,7 +41,11 @@ def count_tokens(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BookMeta:
-    """What is known of a book besides its content."""
+    """What is known of a book besides its content.
+
+    ``confidence`` is that of the section tree, in [0, 1]; ``source`` the absolute path of the
+    file when it was indexed. Both are None in books of format 1.
+    """
 
     book_id: str
     title: str
@@ -51,6 +55,8 @@ class BookMeta:
     toc_source: str
     embedder: EmbedderInfo
     warnings: tuple[str, ...] = ()
+    confidence: float | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

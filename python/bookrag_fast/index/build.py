@@ -35,11 +35,13 @@ def build_index(
     settings: Settings,
     *,
     book_id: str,
+    source: str | None = None,
     on_stage: StageCallback = lambda stage, done, total, unit: None,
 ) -> BookIndex:
     """Index a parsed document. CPU-bound; the same document and models give the same index.
 
     Args:
+        source: where the document's file lies, to be remembered.
         on_stage: told of progress, at least once a stage; whatever it raises ends the build.
     """
     on_stage("tree", 0, len(document.blocks), "blocks")
@@ -70,6 +72,8 @@ def build_index(
             toc_source=tree.toc_source,
             embedder=embedder.info,
             warnings=document.warnings + tree.warnings,
+            confidence=tree.confidence,
+            source=source,
         ),
         pages=document.pages,
         nodes=tree.nodes,

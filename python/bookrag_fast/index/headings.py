@@ -8,16 +8,16 @@ from collections import Counter, defaultdict
 from bookrag_fast.document.model import Document
 from bookrag_fast.document.numbering import Scheme, parse_numbering
 from bookrag_fast.index.candidates import Candidate, StyleKey, candidates_of
-from bookrag_fast.index.contents import read_contents
+from bookrag_fast.index.contents import PrintedContents
 from bookrag_fast.index.judging import judged
 from bookrag_fast.index.section import Heading, plain_key
 
 __all__ = ["headings_by_form", "set_levels"]
 
 
-def headings_by_form(document: Document) -> tuple[list[Heading], str]:
-    """Headings and what they mainly rest on ("markup", "numbering" or "typography")."""
-    contents = read_contents(document)
+def headings_by_form(document: Document, contents: PrintedContents) -> tuple[list[Heading], str]:
+    """Headings and what most of them rest on: "markup", "contents-page", "numbering", else
+    "typography"."""
     title_blocks = _title_blocks(document)
     candidates = [
         c
@@ -43,9 +43,9 @@ def headings_by_form(document: Document) -> tuple[list[Heading], str]:
         for c in kept
     ]
     headings = _labels_joined(headings, kept)
-    for source in ("markup", "numbering"):
-        if 2 * sum(source in c.evidence for c in kept) > len(kept):
-            return headings, source
+    for kind in ("markup", "contents-page", "numbering"):
+        if 2 * sum(kind in c.evidence for c in kept) > len(kept):
+            return headings, kind
     return headings, "typography"
 
 

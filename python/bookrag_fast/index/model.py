@@ -51,8 +51,8 @@ class Node:
     Node 0 is the root (level 0), node 1 the document title (level 1), chapters have level 2, and
     so on; a content node has the level of its section plus one. ``title`` is the heading of a
     section, or the caption of a table or image; ``text`` is the content. ``evidence`` says what
-    made a section one ("outline", "markup", "numbering",
-    "typography", "contents-page", "page").
+    made a section one, in the words of :mod:`bookrag_fast.index.evidence`, and ``confidence`` how
+    likely it is one, in [0, 1]; None where nobody judged it (content, titles, older books).
     """
 
     node_id: int
@@ -67,17 +67,23 @@ class Node:
     numbering: str = ""
     evidence: tuple[str, ...] = ()
     cells: tuple[Cell, ...] = ()
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SectionTree:
-    """T, in document order (pre-order)."""
+    """T, in document order (pre-order).
+
+    ``toc_source`` is what most of it rests on: "outline", "markup" (levels that the source states),
+    "contents-page", "numbering", "typography", "pages" when there are no headings, or "none" when
+    there are no pages either. ``confidence`` in [0, 1] is the share of
+    the headings, found and known to be missing, that are expected to be right.
+    """
 
     nodes: tuple[Node, ...]
-    # what the tree mainly rests on: "outline", "markup" (levels that the source states),
-    # "numbering", "typography", "pages", or "none" (no headings and no pages)
     toc_source: str
     warnings: tuple[str, ...] = ()
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def headings_from_outline(
                 blocks=blocks,
                 regions=regions,
                 numbering=(numbering or printed).label if (numbering or printed) else "",  # type: ignore[union-attr]
-                evidence=("outline", "page") if blocks else ("outline",),
+                evidence=("outline", "printed") if blocks else ("outline",),
                 rest=rest,
             )
         )

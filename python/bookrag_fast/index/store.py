@@ -29,12 +29,12 @@ from bookrag_fast.errors import (
     NewerIndexError,
 )
 from bookrag_fast.index.book_index import BookIndex, BookMeta
-from bookrag_fast.index.tables import SCHEMAS, from_tables, to_tables
+from bookrag_fast.index.tables import ADDED, SCHEMAS, from_tables, to_tables
 from bookrag_fast.models.protocols import EmbedderInfo
 
 __all__ = ["FORMAT", "load_book", "read_meta", "remove_leftovers", "save_book"]
 
-FORMAT = 1
+FORMAT = 2  # 1 had no confidence and no source
 _MANIFEST = "manifest.json"
 _PARTIAL = ".partial-"
 _MANIFEST_LIMIT = 1 << 20  # bytes; a real one has a few thousand
@@ -80,7 +80,7 @@ def load_book(folder: Path) -> BookIndex:
         entry = manifest["files"].get(f"{name}.arrow")
         if entry is None:
             raise _corrupt(folder, f"the manifest does not list {name}.arrow")
-        tables[name] = _read_table(folder, name, entry)
+        tables[name] = _read_table(folder, name, entry, manifest["format"])
     try:
         return from_tables(tables, _meta(manifest["book"]))
     except (BookragError, ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -234,7 +234,7 @@ def _meta(book: dict[str, Any]) -> BookMeta:
     return BookMeta(**fields)
 
 
-def _read_table(folder: Path, name: str, entry: dict[str, Any]) -> pa.Table:
+def _read_table(folder: Path, name: str, entry: dict[str, Any], version: int) -> pa.Table:
     path = folder / f"{name}.arrow"
     try:
         size = path.stat().st_size
@@ -248,6 +248,11 @@ def _read_table(folder: Path, name: str, entry: dict[str, Any]) -> pa.Table:
         raise _corrupt(folder, f"{path.name}: {error.strerror or error}") from error
     except (pa.ArrowException, KeyError, TypeError) as error:
         raise _corrupt(folder, f"{path.name}: {error}") from error
-    if list(table.schema.names) != list(SCHEMAS[name]) or table.num_rows != entry["rows"]:
+    later = [column for column, since in ADDED.get(name, {}).items() if since > version]
+    expected = [column for column in SCHEMAS[name] if column not in later]
+    if list(table.schema.names) != expected or table.num_rows != entry["rows"]:
         raise _corrupt(folder, f"{path.name} does not have the columns and rows it should")
+    for column in later:
+        nothing = pa.nulls(table.num_rows, SCHEMAS[name][column])
+        table = table.add_column(list(SCHEMAS[name]).index(column), column, nothing)
     return table

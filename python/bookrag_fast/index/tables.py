@@ -1,4 +1,4 @@
-"""A BookIndex as Arrow tables and back. Names and types here are the saved format, version 1.
+"""A BookIndex as Arrow tables and back. Names and types here are the saved format, version 2.
 
 Anyone can open the files in DuckDB, Polars or pandas. Numeric columns come back as views of the
 memory-mapped file, without a copy.
@@ -19,7 +19,7 @@ from bookrag_fast.index.book_index import BookIndex, BookMeta, Neighbours
 from bookrag_fast.index.lexicon import Lexicon
 from bookrag_fast.index.model import Entity, Merge, Node, NodeKind, Relation
 
-__all__ = ["SCHEMAS", "from_tables", "to_tables"]
+__all__ = ["ADDED", "SCHEMAS", "from_tables", "to_tables"]
 
 _STRINGS = pa.list_(pa.string())
 _IDS = pa.list_(pa.int32())
@@ -44,6 +44,7 @@ SCHEMAS: dict[str, dict[str, pa.DataType]] = {
         "page_last": pa.int32(),
         "numbering": pa.string(),
         "evidence": _STRINGS,
+        "confidence": pa.float32(),
     },
     "regions": {
         "node": pa.int32(),
@@ -95,6 +96,10 @@ SCHEMAS: dict[str, dict[str, pa.DataType]] = {
     "neighbours": {"ids": pa.list_(pa.int32()), "cosines": pa.list_(pa.float32())},
 }
 
+# Columns that older formats lack, by table: column → the format that brought it. Where a saved
+# book lacks one, its values are None.
+ADDED: dict[str, dict[str, int]] = {"nodes": {"confidence": 2}}
+
 
 def to_tables(index: BookIndex) -> dict[str, pa.Table]:
     """Every table of a book, by name."""
@@ -110,7 +115,7 @@ def to_tables(index: BookIndex) -> dict[str, pa.Table]:
         "pages": [(p.number, p.label, p.width, p.height, p.status.value, p.note)
                   for p in index.pages],
         "nodes": [(n.parent, int(n.kind), n.level, n.title, n.text, n.page_first, n.page_last,
-                   n.numbering, list(n.evidence)) for n in nodes],
+                   n.numbering, list(n.evidence), n.confidence) for n in nodes],
         "regions": regions,
         "cells": cells,
         "entities": [(e.name, e.type, e.description, list(e.aliases)) for e in entities],
@@ -147,8 +152,9 @@ def from_tables(tables: dict[str, pa.Table], meta: BookMeta) -> BookIndex:
         cells.setdefault(node, []).append(Cell(row, col, text, row_span, col_span, header, box4))
     nodes = tuple(
         Node(i, parent, NodeKind(kind), level, title, text, tuple(regions.get(i, ())), first, last,
-             numbering, tuple(evidence), tuple(cells.get(i, ())))
-        for i, (parent, kind, level, title, text, first, last, numbering, evidence)
+             numbering, tuple(evidence), tuple(cells.get(i, ())), confidence)
+        for i, (parent, kind, level, title, text, first, last, numbering, evidence,
+                confidence)
         in enumerate(_rows(tables["nodes"]))
     )  # fmt: skip
     for node in nodes:

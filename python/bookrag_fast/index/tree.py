@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from bookrag_fast.document.model import Block, BlockKind, Cell, Document, Region
 from bookrag_fast.document.numbering import parse_numbering
+from bookrag_fast.index.contents import read_contents
+from bookrag_fast.index.evidence import add_form, heading_confidence, tree_confidence
 from bookrag_fast.index.headings import headings_by_form
 from bookrag_fast.index.markup import headings_from_markup, states_headings, title_block
 from bookrag_fast.index.model import Node, NodeKind, SectionTree
@@ -22,10 +24,12 @@ def build_tree(document: Document) -> SectionTree:
     """The section tree of a document.
 
     Sections come from the PDF's outline where it is sound, else from the headings that the source
-    states, else from numbering and typography, else there is one for each page. Nothing of the
-    document's text is left out: what stands before the first heading hangs under the title node.
+    states, else from contents pages, numbering and typography, else there is one for each page.
+    Nothing of the document's text is left out: what stands before the first heading hangs under the
+    title node.
     """
     entries, warnings = usable_entries(document)
+    contents = read_contents(document)
     headings: list[Heading] = []
     source = "outline"
     if entries:
@@ -39,12 +43,16 @@ def build_tree(document: Document) -> SectionTree:
     if not headings and states_headings(document):
         headings, source = headings_from_markup(document), "markup"
         title = title_block(document)
+    elif headings:
+        add_form(document, contents, headings)
     if not headings:
-        headings, source = headings_by_form(document)
+        headings, source = headings_by_form(document, contents)
     if not headings and document.pages:
         headings, source = _by_page(document), "pages"
     close_levels(headings)
-    return SectionTree(tuple(_nodes(document, headings, title)), source, tuple(warnings))
+    confidence = tree_confidence(headings, contents)
+    nodes = tuple(_nodes(document, headings, title))
+    return SectionTree(nodes, source, tuple(warnings), confidence)
 
 
 def _by_page(document: Document) -> list[Heading]:
@@ -148,6 +156,7 @@ class _Builder:
             Node(
                 n.node_id, n.parent, n.kind, n.level, n.title, n.text, n.regions,
                 first[n.node_id], last[n.node_id], n.numbering, n.evidence, n.cells,
+                heading_confidence(n.evidence),
             )
             for n in self._nodes
         ]  # fmt: skip

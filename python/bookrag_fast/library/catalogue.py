@@ -7,6 +7,7 @@ call opens its own short transaction, so that threads and processes can share a 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import sqlite3
@@ -213,7 +214,8 @@ class Catalogue:
 
 def _book(summary: str) -> Book:
     try:
-        fields = json.loads(summary)
+        found = json.loads(summary)
+        fields = {f.name: found[f.name] for f in dataclasses.fields(Book) if f.name in found}
         return Book(**{**fields, "warnings": tuple(fields.get("warnings", ()))})
     except (AttributeError, TypeError, ValueError) as error:
         raise LibraryError(

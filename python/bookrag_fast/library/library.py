@@ -360,6 +360,7 @@ class Library:
             self._embedder,
             self._settings,
             book_id=book_id,
+            source=_remembered(path),
             on_stage=reporter.stage,
         )
         reporter.stage("save", 0, None, "files")
@@ -412,6 +413,12 @@ class Library:
 
     def _index_of(self, ref: str) -> BookIndex:
         return self._shelf.load(self.book(ref).id)
+
+
+def _remembered(path: Path) -> str | None:
+    """A path as a saved book can hold it; None when its bytes are no text."""
+    place = str(path.absolute())
+    return place if place.isprintable() else None
 
 
 def _pieces(text: str) -> list[str]:

@@ -27,6 +27,7 @@ class Book:
     created: str  # ISO 8601, UTC
     toc_source: str  # what the section tree rests on: "outline", "numbering", …
     warnings: tuple[str, ...] = ()
+    confidence: float | None = None  # of the section tree, in [0, 1]; None in older books
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -42,12 +43,19 @@ class Book:
             "created": self.created,
             "toc_source": self.toc_source,
             "warnings": list(self.warnings),
+            "confidence": self.confidence,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A node of the section tree T. ``page`` is physical and 1-based (0 on the root)."""
+    """A node of the section tree T. ``page`` is physical and 1-based (0 on the root).
+
+    ``evidence`` is what a section rests on ("outline", "printed", "contents-page", "numbering",
+    "typography"; "page" for a mere page, "title" for the document's own), ``confidence`` how
+    likely it is one, in [0, 1]; None for content, and in older books. On the root they are what
+    most of the tree rests on, and the confidence of the whole.
+    """
 
     node_id: int
     kind: str
@@ -58,6 +66,8 @@ class TreeNode:
     label: str | None
     text: str
     children: tuple[TreeNode, ...] = field(default=())
+    evidence: tuple[str, ...] = ()
+    confidence: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -68,6 +78,8 @@ class TreeNode:
             "page": self.page,
             "page_last": self.page_last,
             "label": self.label,
+            "evidence": list(self.evidence),
+            "confidence": None if self.confidence is None else round(self.confidence, 4),
             "children": [c.to_json() for c in self.children],
         }
 

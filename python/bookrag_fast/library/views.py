@@ -28,6 +28,9 @@ def tree(index: BookIndex) -> TreeNode:
             label=index.label(n.regions[0].page if n.regions else n.page_first),
             text=n.text,
             children=tuple(reversed(children[n.node_id])),
+            # The root stands for the tree as a whole.
+            evidence=n.evidence if n.parent >= 0 else (index.meta.toc_source,),
+            confidence=n.confidence if n.parent >= 0 else index.meta.confidence,
         )
         if n.parent >= 0:
             children[n.parent].append(built)
@@ -52,6 +55,7 @@ def node(index: BookIndex, node_id: int) -> dict[str, Any]:
         "boxes": [{"page": r.page, "bbox": [round(v, 2) for v in r.bbox]} for r in n.regions],
         "section": list(index.section_path(node_id)),
         "evidence": list(n.evidence),
+        "confidence": None if n.confidence is None else round(n.confidence, 4),
         "entities": [
             {"id": int(e), "name": index.entities[e].name, "type": index.entities[e].type}
             for e in entities
@@ -131,6 +135,7 @@ def stats(index: BookIndex) -> dict[str, Any]:
         "density": round(pairs.density(), 6) if entities > 1 else 0.0,
         "components": len(pairs.connected_components()) if entities else 0,
         "toc_source": index.meta.toc_source,
+        "confidence": index.meta.confidence,
         "embedder": {
             "name": index.meta.embedder.name,
             "dimension": index.meta.embedder.dimension,

@@ -153,6 +153,7 @@ def book_to(book: Book) -> pb.Book:
         created=book.created,
         toc_source=book.toc_source,
         warnings=[_text(w) for w in book.warnings],
+        confidence=book.confidence,
     )
 
 
@@ -170,6 +171,7 @@ def book_from(message: pb.Book) -> Book:
         created=message.created,
         toc_source=message.toc_source,
         warnings=tuple(message.warnings),
+        confidence=message.confidence if message.HasField("confidence") else None,
     )
 
 
@@ -215,6 +217,8 @@ def tree_to(root: TreeNode, *, omit_text: bool = False) -> list[pb.TreeNode]:
                 page_last=node.page_last,
                 label=None if node.label is None else _text(node.label),
                 text="" if omit_text else _text(node.text),
+                evidence=node.evidence,
+                confidence=node.confidence,
             )
         )
         waiting.extend((child, node.node_id) for child in reversed(node.children))
@@ -237,6 +241,8 @@ def tree_from(nodes: Sequence[pb.TreeNode]) -> TreeNode:
             label=message.label if message.HasField("label") else None,
             text=message.text,
             children=tuple(own),
+            evidence=tuple(message.evidence),
+            confidence=message.confidence if message.HasField("confidence") else None,
         )
         if message.parent < 0:
             return node

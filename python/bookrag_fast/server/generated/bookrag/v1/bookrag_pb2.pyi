@@ -9,7 +9,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Book(_message.Message):
-    __slots__ = ("id", "title", "name", "pages", "nodes", "entities", "relations", "sha256", "embedder", "created", "toc_source", "warnings")
+    __slots__ = ("id", "title", "name", "pages", "nodes", "entities", "relations", "sha256", "embedder", "created", "toc_source", "warnings", "confidence")
     ID_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -22,6 +22,7 @@ class Book(_message.Message):
     CREATED_FIELD_NUMBER: _ClassVar[int]
     TOC_SOURCE_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     id: str
     title: str
     name: str
@@ -34,7 +35,8 @@ class Book(_message.Message):
     created: str
     toc_source: str
     warnings: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., name: _Optional[str] = ..., pages: _Optional[int] = ..., nodes: _Optional[int] = ..., entities: _Optional[int] = ..., relations: _Optional[int] = ..., sha256: _Optional[str] = ..., embedder: _Optional[str] = ..., created: _Optional[str] = ..., toc_source: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+    confidence: float
+    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., name: _Optional[str] = ..., pages: _Optional[int] = ..., nodes: _Optional[int] = ..., entities: _Optional[int] = ..., relations: _Optional[int] = ..., sha256: _Optional[str] = ..., embedder: _Optional[str] = ..., created: _Optional[str] = ..., toc_source: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ..., confidence: _Optional[float] = ...) -> None: ...
 
 class IndexBookRequest(_message.Message):
     __slots__ = ("header", "chunk")
@@ -127,7 +129,7 @@ class GetTreeResponse(_message.Message):
     def __init__(self, book_id: _Optional[str] = ..., nodes: _Optional[_Iterable[_Union[TreeNode, _Mapping]]] = ...) -> None: ...
 
 class TreeNode(_message.Message):
-    __slots__ = ("node_id", "parent", "kind", "level", "title", "page", "page_last", "label", "text")
+    __slots__ = ("node_id", "parent", "kind", "level", "title", "page", "page_last", "label", "text", "evidence", "confidence")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -137,6 +139,8 @@ class TreeNode(_message.Message):
     PAGE_LAST_FIELD_NUMBER: _ClassVar[int]
     LABEL_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     node_id: int
     parent: int
     kind: str
@@ -146,7 +150,9 @@ class TreeNode(_message.Message):
     page_last: int
     label: str
     text: str
-    def __init__(self, node_id: _Optional[int] = ..., parent: _Optional[int] = ..., kind: _Optional[str] = ..., level: _Optional[int] = ..., title: _Optional[str] = ..., page: _Optional[int] = ..., page_last: _Optional[int] = ..., label: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+    evidence: _containers.RepeatedScalarFieldContainer[str]
+    confidence: float
+    def __init__(self, node_id: _Optional[int] = ..., parent: _Optional[int] = ..., kind: _Optional[str] = ..., level: _Optional[int] = ..., title: _Optional[str] = ..., page: _Optional[int] = ..., page_last: _Optional[int] = ..., label: _Optional[str] = ..., text: _Optional[str] = ..., evidence: _Optional[_Iterable[str]] = ..., confidence: _Optional[float] = ...) -> None: ...
 
 class SearchRequest(_message.Message):
     __slots__ = ("question", "books", "budget_tokens")
