@@ -19,7 +19,15 @@ from typing import Annotated, Any, TextIO
 import typer
 from typer.core import TyperGroup
 
-from bookrag_fast.cli import ask_cmd, doctor_cmd, index_cmd, serve_cmd, shelf_cmd, show_cmd
+from bookrag_fast.cli import (
+    ask_cmd,
+    doctor_cmd,
+    eval_cmd,
+    index_cmd,
+    serve_cmd,
+    shelf_cmd,
+    show_cmd,
+)
 from bookrag_fast.cli.errors import INTERRUPTED, describe, report
 
 __all__ = ["app"]
@@ -157,3 +165,4 @@ app.command("list")(shelf_cmd.list_books)
 app.command("rm")(shelf_cmd.remove)
 app.command("serve")(serve_cmd.serve)
 app.command("doctor")(doctor_cmd.doctor)
+app.add_typer(eval_cmd.app, name="eval")
