@@ -8,9 +8,10 @@ from typing import Annotated, Optional
 
 import typer
 
+from bookrag_fast.cli.errors import describe
 from bookrag_fast.cli.options import DebugOption, JsonOption
 from bookrag_fast.cli.output import clean, emit_json
-from bookrag_fast.errors import BookragError, InvalidArgumentError
+from bookrag_fast.errors import InvalidArgumentError
 
 __all__ = ["app"]
 
@@ -98,16 +99,12 @@ def trees(
         _write(out, table)
     errors = [r.error for r in results if r.error is not None]
     if as_json:
-        first = {"error": _problem(errors[0])} if errors else {}
+        first = {"error": describe(errors[0])[0]} if errors else {}
         emit_json({**to_json(results), **first})
     else:
         typer.echo(clean(table), nl=False)
     if errors:
         raise typer.Exit(errors[0].exit_code)
-
-
-def _problem(error: BookragError) -> dict[str, str]:
-    return {"code": error.code, "message": error.message, "hint": error.hint}
 
 
 def _write(path: Path, text: str) -> None:

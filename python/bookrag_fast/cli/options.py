@@ -24,6 +24,7 @@ __all__ = [
     "LibraryOption",
     "PasswordOption",
     "chosen_books",
+    "is_file",
     "opened",
     "secret",
     "spoken",
@@ -103,7 +104,8 @@ def spoken(argument: str) -> str:
     return os.fsencode(argument).decode("utf-8", "replace")
 
 
-def _is_file(path: Path) -> bool:
+def is_file(path: Path) -> bool:
+    """Whether a path that may be a title is one of a file."""
     try:
         return path.is_file()
     except (OSError, ValueError):  # a title too long for a path, or with a NUL
@@ -123,7 +125,7 @@ def chosen_books(
     for reference in references:
         path = Path(reference)
         # A file stands for its content, whatever an older book of the same name on the shelf.
-        if _is_file(path) and all(b.id != reference for b in library.books()):
+        if is_file(path) and all(b.id != reference for b in library.books()):
             with shown_progress(path.name) as progress:
                 ids.append(library.add(path, password=password, progress=progress).id)
         else:

@@ -9,8 +9,17 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from bookrag_fast.cli.options import DebugOption, JsonOption, LibraryOption, opened, spoken
+from bookrag_fast.cli.options import (
+    DebugOption,
+    JsonOption,
+    LibraryOption,
+    PasswordOption,
+    opened,
+    secret,
+    spoken,
+)
 from bookrag_fast.cli.output import emit, emit_json, pages_text, shorten
+from bookrag_fast.cli.pages_view import show_pages
 from bookrag_fast.cli.tree_view import print_tree
 from bookrag_fast.errors import InvalidArgumentError
 
@@ -22,12 +31,13 @@ class What(str, Enum):
     GRAPH = "graph"
     NODE = "node"
     STATS = "stats"
+    PAGES = "pages"
 
 
 def show(
     book: Annotated[str, typer.Argument(metavar="BOOK", show_default=False)],
     what: Annotated[
-        What, typer.Argument(metavar="tree|graph|node|stats", help="What of it.")
+        What, typer.Argument(metavar="tree|graph|node|stats|pages", help="What of it.")
     ] = What.TREE,
     node_id: Annotated[
         Optional[int],  # noqa: UP045
@@ -41,16 +51,45 @@ def show(
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", help="graph: entities to show.", min=0)
     ] = 50,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", metavar="DIR", help="pages: the folder to draw into."),
+    ] = None,
+    pages: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--pages", metavar="A-B", help="pages: which ones; 3, 3-7, 5- or 1,4-6."),
+    ] = None,
+    dpi: Annotated[int, typer.Option("--dpi", metavar="N", help="pages: dots an inch.")] = 100,
+    pdf: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--pdf", metavar="FILE", help="pages: the book's PDF, if it was moved."),
+    ] = None,
+    password: PasswordOption = None,
     library: LibraryOption = Path("shelf"),
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Show a book's section tree, its entity graph, one node, or its figures."""
+    """Show a book's section tree, its entity graph, one node, its figures, or its pages.
+
+    tree: each heading with its page (the printed one in brackets), what it rests on, how far that
+    is to be trusted (0 to 1), and its number.
+
+    pages: PNGs of the pages with what was read from them: boxes coloured by kind and numbered in
+    reading order, headings coloured by level, cells of tables as a grid. Of a book on the shelf
+    the numbers are those of its nodes. BOOK may be a PDF file: it is read as it is, without the
+    shelf.
+    """
     if (what is What.NODE) != (node_id is not None):
         raise InvalidArgumentError(
             "`show BOOK node` needs the number of a node, and nothing else does",
             "`bookrag show BOOK tree` shows the numbers",
         )
+    if what is What.PAGES:
+        show_pages(
+            book, library, out=out, pages=pages, dpi=dpi, pdf=pdf, password=secret(password),
+            as_json=as_json,
+        )  # fmt: skip
+        return
     book = spoken(book)
     with opened(library) as shelf:
         lines: Iterator[str]
