@@ -9,9 +9,11 @@ import numpy as np
 from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
 
-from bookrag_fast.document import Block, BlockKind, Document, read_document
+from bookrag_fast.document import BBox, Block, BlockKind, Document, read_document
+from bookrag_fast.document.cells import cells_of
 from bookrag_fast.document.chars import Font, PageChars
-from bookrag_fast.document.lines import lines_of
+from bookrag_fast.document.lines import Line, lines_of
+from bookrag_fast.document.rows import Row
 from bookrag_fast.index.packing import contents_of
 from pdf_factory import HEIGHT, LOREM, heading, make_pdf, paragraph, text_lines, wrapped
 
@@ -301,3 +303,56 @@ def test_a_title_may_begin_with_a_small_letter(tmp_path: Path) -> None:
         paragraph(c, LOREM * 3, top=200)
 
     assert _read(tmp_path, draw).title == "pioTools: Small Tools for Pioneers"
+
+
+# --- negative amounts -------------------------------------------------------------------------
+
+
+def test_a_negative_amount_in_the_last_column_is_no_equation_number(tmp_path: Path) -> None:
+    rows = (
+        ("", "2023", "2022", "2021"),
+        ("Revenue", "46,298", "51,761", "47,262"),
+        ("Interest expense", "(35)", "(25)", "(52)"),
+        ("Restructuring charges", "147", "(34)", "254"),
+        ("Other items, net", "", "", "(12)"),
+        ("Net earnings", "1,419", "2,454", "1,798"),
+    )
+
+    def draw(c: Canvas) -> None:
+        paragraph(c, LOREM * 3, top=90)
+        for k, cells in enumerate(rows):
+            _row(c, (72, 300, 380, 460), cells, 200 + 14 * k)
+
+    (table,) = _tables(_read(tmp_path, draw))
+    assert table.text.splitlines()[2] == "Interest expense | (35) | (25) | (52)"
+    assert {c.column for c in table.cells} == {0, 1, 2, 3}
+    (net,) = [c for c in table.cells if c.text == "(12)"]
+    assert net.column == 3
+    (label,) = [c for c in table.cells if c.text == "Other items, net"]
+    assert label.row == net.row
+
+
+def test_an_equation_keeps_its_number(tmp_path: Path) -> None:
+    def draw(c: Canvas) -> None:
+        top = paragraph(c, LOREM * 2, top=90)
+        for k, formula in enumerate(("a = b + c", "d = e + f", "g = h + i")):
+            text_lines(c, [formula], x=250, top=top + 20 * k)
+            text_lines(c, [f"({k + 1})"], x=500, top=top + 20 * k)
+        paragraph(c, LOREM * 2, top=top + 80)
+
+    document = _read(tmp_path, draw)
+    assert _tables(document) == []
+    assert any("a = b + c (1)" in b.text for b in document.blocks)
+
+
+def test_texts_that_share_a_cell_share_its_box() -> None:
+    def line(text: str, x0: float, x1: float, base: float) -> Line:
+        return Line(
+            text, x0, base - 8, x1, base + 2, base, 10.0, False, False, False, "Helvetica", 0, 0
+        )
+
+    head = [("Name", 72, 100), ("from", 200, 222), ("to", 225, 240), ("by", 400, 420)]
+    body = [("a", 72, 80), ("1 to 2", 200, 240), ("3", 400, 420)]
+    rows = [Row([line(*x, 100.0) for x in head]), Row([line(*x, 114.0) for x in body])]
+    (shared,) = [c for c in cells_of(rows) if c.text == "from to"]
+    assert shared.bbox == BBox(200, 92, 240, 102)

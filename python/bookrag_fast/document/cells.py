@@ -85,9 +85,10 @@ def cells_of(rows: Sequence[Row]) -> tuple[Cell, ...]:
             column = covered[0]
             if column in taken:
                 old = out[taken[column]]
+                box = frame_to_page(line.frame, line.x0, line.y0, line.x1, line.y1)
                 out[taken[column]] = Cell(
                     old.row, old.column, f"{old.text} {line.text}", 1, old.column_span,
-                    old.header, old.bbox,
+                    old.header, old.bbox.union(box) if old.bbox else box,
                 )  # fmt: skip
                 continue
             taken[column] = len(out)

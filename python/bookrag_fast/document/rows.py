@@ -18,6 +18,9 @@ _SIGNS_BEFORE = ("$", "€", "£", "¥", "￥", "US$")
 _SIGNS_BEHIND = (")", "%", ")%", "％", "*")
 _DIGITISH = "0123456789(.-—–"
 _EQUATION_NUMBER = re.compile(r"\((?:[A-Z]\.?)?\d{1,3}(?:\.\d{1,3})?[a-z]?\)")
+_AMOUNT = re.compile(r"[(\-−–]?[$€£¥]?\s?[(\-−–]?\.?\d[\d.,]*\)?\s?%?\)?|[-–—]")
+_FORMULA_SIGN = re.compile(r"[=<>≤≥≈≠∈⊂⊆≡∝∼+−·×∑∏∫|(\[{]")
+_WORDS = re.compile(r"(?=.*[^\W\d_]{4})(?:[A-Z]|.*\s)", re.DOTALL)  # more than a piece of a formula
 _LABEL = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}|[ivxlc]{1,7}", re.IGNORECASE)
 
 
@@ -130,12 +133,21 @@ def _joined(cells: list[Line]) -> list[Line]:
         # "$ | 1,204" and "12.5 | %" are one cell each.
         money = left.text in _SIGNS_BEFORE and gap < 12 * left.size and right.text[0] in _DIGITISH
         percent = right.text in _SIGNS_BEHIND and gap < 2 * left.size
-        number = position == len(cells) - 1 and _EQUATION_NUMBER.fullmatch(right.text)
+        last = position == len(cells) - 1
+        number = last and _EQUATION_NUMBER.fullmatch(right.text) and not _is_entry(left.text)
         if money or percent or leads or label or number or gap < 0.5 * left.size:
             out[-1] = single([left, right], " ")
         else:
             out.append(right)
     return out
+
+
+def _is_entry(text: str) -> bool:
+    """A cell of a table: an amount, or words without the signs of a formula. What stands behind it
+    in brackets is a negative amount, no equation's number."""
+    if _AMOUNT.fullmatch(text):
+        return True
+    return _WORDS.match(text) is not None and not _FORMULA_SIGN.search(text)
 
 
 def _is_label(text: str) -> bool:
