@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pypdfium2
 import pytest
+from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
 
 from bookrag_fast import errors
@@ -479,3 +480,22 @@ def test_drawn_figure_takes_its_labels(tmp_path: Path) -> None:
         BlockKind.TEXT,
     ]
     assert blocks[1].text.split("\n") == ["Parse", "Index", "Answer"]
+
+
+def test_addresses_in_the_gutter_above_two_columns_do_not_hide_them(tmp_path: Path) -> None:
+    def draw(c: Canvas) -> None:
+        heading(c, "A Title That Goes Over Both of the Columns of This Paper", top=80)
+        text_lines(c, ["anna@example.org"], x=130, top=120)
+        # The second address begins in the gutter, close to the left column's edge.
+        widest = max(stringWidth(t, "Helvetica", 10) for t in wrapped("Left 0. " + LOREM, 44))
+        text_lines(c, ["boris@example.org"], x=72 + widest + 3, top=120)
+        for x, word in ((72, "Left"), (315, "Right")):
+            top = 170.0
+            for k in range(3):
+                top = paragraph(c, f"{word} {k}. " + LOREM, top=top, x=x, width=44)
+
+    document = read_document(make_pdf(tmp_path / "paper.pdf", [draw]))
+    texts = [b.text for b in document.blocks if b.text.startswith(("Left", "Right"))]
+    assert [t[:7].strip() for t in texts] == [
+        "Left 0.", "Left 1.", "Left 2.", "Right 0", "Right 1", "Right 2",
+    ]  # fmt: skip

@@ -33,6 +33,8 @@ MEAN_LINE = 18  # characters, weighted by themselves
 MIN_CROSSING = 12.0  # points on either side of the gutter
 MIN_TIGHT = 0.55  # of the steps from line to line are those inside paragraphs
 SAME_ROW = 0.15  # of the size
+MAX_HEAD = 8  # lines above the columns that stand in the gutter
+HEAD_GAP = 1.8  # of the size: from the last of them to the columns, baseline to baseline
 
 
 @dataclass(slots=True)
@@ -154,7 +156,7 @@ def _best_bands(lines: list[Line], rules: Sequence[BBox]) -> list[_Band] | None:
         middle = low + at
         if min(int((x1 <= middle).sum()), int((x0 >= middle).sum())) < MIN_LINES:
             continue
-        bands = _bands(ordered, _crossing(rules, middle), middle)
+        bands = _freed(_bands(ordered, _crossing(rules, middle), middle), unit, span)
         score = 0.0
         for band in bands:
             band.running = _is_running(band, unit, span)
@@ -210,6 +212,45 @@ def _bands(ordered: list[Line], edges: list[float], middle: float) -> list[_Band
         else:
             (out[-1].left if line.middle_x <= middle else out[-1].right).append(line)
     return out
+
+
+def _freed(bands: list[_Band], unit: float, span: float) -> list[_Band]:
+    """Bands whose first lines narrow the gutter, such as addresses below a title, without them:
+    they become a band of their own, if running text is left, and white stands between."""
+    out: list[_Band] = []
+    for band in bands:
+        lines = sorted(band.left + band.right, key=_down)
+        start = _head(band, lines, MIN_GUTTER * unit)
+        if not 0 < start <= MAX_HEAD or lines[start].base - lines[start - 1].base < HEAD_GAP * unit:
+            out.append(band)
+            continue
+        head = {id(x) for x in lines[:start]}
+        above = _Band(
+            [x for x in band.left if id(x) in head], [x for x in band.right if id(x) in head], []
+        )
+        below = _Band(
+            [x for x in band.left if id(x) not in head],
+            [x for x in band.right if id(x) not in head],
+            [],
+        )
+        out += [above, below] if _is_running(below, unit, span) else [band]
+    return out
+
+
+def _head(band: _Band, lines: Sequence[Line], least: float) -> int:
+    """How many of a band's ``lines`` from the top must go for its gutter to be ``least`` wide."""
+    if not (band.left and band.right):
+        return 0
+    of_left = {id(x) for x in band.left}
+    left, right = -np.inf, np.inf
+    for k in range(len(lines) - 1, -1, -1):
+        if id(lines[k]) in of_left:
+            left = max(left, lines[k].x1)
+        else:
+            right = min(right, lines[k].x0)
+        if right - left < least:
+            return k + 1
+    return 0
 
 
 def _is_running(band: _Band, unit: float, span: float) -> bool:
