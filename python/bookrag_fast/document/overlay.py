@@ -93,9 +93,9 @@ def _draw(pen: ImageDraw, mark: Mark, scale: float, font: FreeTypeFont | ImageFo
     text = f"H{mark.level} {mark.label}" if mark.level else mark.label
     left, top, right, bottom = pen.textbbox((0, 0), text, font=font)
     width, height = right - left + 4, bottom - top + 4
-    # In the margin beside the box, so that the tag hides no text; inside where there is none.
+    # Beside the box, where the tag hides none of its text: on the left if there is room.
     x0, y0 = mark.box.x0 * scale, mark.box.y0 * scale
-    x = x0 - width if x0 >= width else x0
+    x = x0 - width if x0 >= width else mark.box.x1 * scale
     pen.rectangle((x, y0, x + width, y0 + height), fill=(*colour, 230))
     pen.text((x + 2 - left, y0 + 2 - top), text, font=font, fill=(255, 255, 255))
 
