@@ -22,6 +22,7 @@ from bookrag_fast.document.tables import table_spans
 __all__ = ["Body", "Draft", "drafts_of"]
 
 _FOOTNOTE_MARK = re.compile(r"^(?:\d{1,3}|[*†‡§¶]{1,3}|[a-z]\b)\s?[.)]?\s*\S")
+_WIDE = re.compile("[\u2e80-\u9fff\uff00-\uffef]")
 _PAGE_NUMBER = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}|[ivxlc]{1,7}", re.IGNORECASE)
 
 
@@ -259,7 +260,7 @@ def _overlap(a: Line, b: Line) -> bool:
 
 def _breaks(group: list[Line], line: Line, column: _Column, body: Body) -> bool:
     """Whether ``line`` starts a new block after the lines of ``group``."""
-    last, first = group[-1], group[0]
+    last = group[-1]
     size = max(last.size, line.size)
     step = line.base - last.base
     if abs(last.size - line.size) > 0.08 * size and not _same_sentence(last, line, column):
@@ -302,7 +303,7 @@ def _breaks(group: list[Line], line: Line, column: _Column, body: Body) -> bool:
         return True
     if centered:
         return False
-    return _indent_breaks(group, line, column, ended, first)
+    return _indent_breaks(group, line, column, ended, large)
 
 
 def _same_sentence(last: Line, line: Line, column: _Column) -> bool:
@@ -316,30 +317,35 @@ def _same_sentence(last: Line, line: Line, column: _Column) -> bool:
 
 
 def _indent_breaks(
-    group: list[Line], line: Line, column: _Column, ended: bool, first: Line
+    group: list[Line], line: Line, column: _Column, ended: bool, large: bool
 ) -> bool:
-    last, size = group[-1], line.size
+    first, last, size = group[0], group[-1], line.size
     short = last.x1 < column.right - 0.12 * column.width
+    finished = ends_sentence(last.text)
+    # A script without case does not tell.
     starts_new = line.text[:1].isupper() or not line.text[:1].isalpha()
+    may_start = starts_new or not line.text[:1].islower()
     if line.x0 > last.x0 + 0.8 * size:
         # An indent starts a paragraph, unless the item above hangs out.
         hanging = len(group) == 1 and (
             is_bullet(first.text) or parse_numbering(first.text) is not None
         )
+        # Chinese and Japanese wrap at any character: a short line is a whole one.
+        hanging = hanging and not (short and _WIDE.match(last.text[-1:]))
         if not hanging and (ended or short) and (len(group) > 1 or last.x0 <= column.left + size):
             return line.x0 - last.x0 < 8 * size or short
     elif line.x0 < last.x0 - 0.8 * size and len(group) > 1:
         return True
     elif line.x0 < last.x0 - 0.8 * size:
         # A first line that stands in: the paragraph goes on at the edge, unless it has ended.
-        return short and starts_new and last.x1 < column.right - 0.3 * column.width
-    if len(group) == 1 and short and starts_new and not ends_sentence(last.text):
+        ends = starts_new or (may_start and finished)
+        return short and ends and last.x1 < column.right - 0.3 * column.width
+    opens = starts_new or (may_start and not large)  # a large line is a heading that wraps
+    if len(group) == 1 and short and opens and not finished:
         numbered = parse_numbering(last.text)
         if numbered is not None and numbered.rest:
             return True
-    return bool(
-        last.x1 < column.right - 0.25 * column.width and ends_sentence(last.text) and starts_new
-    )
+    return last.x1 < column.right - 0.25 * column.width and finished and may_start
 
 
 def _draft(
