@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -22,7 +22,7 @@ if sys.version_info >= (3, 11):
 else:  # Python 3.10
     import tomli as tomllib
 
-__all__ = ["ResolutionSettings", "RetrievalSettings", "Settings", "load_settings"]
+__all__ = ["OcrSettings", "ResolutionSettings", "RetrievalSettings", "Settings", "load_settings"]
 
 _PREFIX = "BOOKRAG_"
 
@@ -51,6 +51,18 @@ class RetrievalSettings(_Section):
     budget_tokens: int = Field(2000, ge=1, le=1_000_000, description="search evidence budget")
 
 
+class OcrSettings(_Section):
+    """Reading pages that are pictures of text; needs the extra ``ocr``."""
+
+    mode: Literal["auto", "off", "always"] = Field(
+        "auto", description="auto: pages without a usable text layer; always: every page"
+    )
+    workers: int | None = Field(None, ge=1, le=64, description="None: one a core, at most 4")
+    dpi: int = Field(200, ge=72, le=600, description="resolution at which pages are read")
+    page_seconds: float = Field(60.0, gt=0, le=3600, description="a slower page fails alone")
+    models: str = Field("", description="folder of ONNX models instead of rapidocr's own")
+
+
 class Settings(_Section):
     """Everything that can be set; each field says what it is for."""
 
@@ -61,6 +73,7 @@ class Settings(_Section):
         4096, ge=512, le=1 << 20, description="address space of that process, MiB"
     )
     max_file_mb: int = Field(2048, ge=1, description="larger files are refused unread")
+    ocr: OcrSettings = OcrSettings()
     resolution: ResolutionSettings = ResolutionSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
 

@@ -13,6 +13,7 @@ import resource
 import sys
 from typing import BinaryIO
 
+from bookrag_fast.config import OcrSettings
 from bookrag_fast.document.dispatch import read_document
 from bookrag_fast.document.transfer import to_json
 from bookrag_fast.errors import BookragError
@@ -33,6 +34,7 @@ def main() -> int:
             document = read_document(
                 os.fsdecode(bytes.fromhex(request["path"])),
                 password=request["password"],
+                ocr=OcrSettings.model_validate(request["ocr"]),
                 progress=lambda done, total: _send(out, "progress", json.dumps([done, total])),
             )
             _send(out, "document", to_json(document))

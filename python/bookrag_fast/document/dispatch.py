@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from bookrag_fast.config import OcrSettings
 from bookrag_fast.document.files import file_head, file_sha256
 from bookrag_fast.document.formats.building import Reading
 from bookrag_fast.document.formats.kinds import Format, detect_format
@@ -19,7 +20,11 @@ MAX_TEXT_BYTES = 256 << 20  # of formats that are held in memory as a whole
 
 
 def read_document(
-    path: Path | str, *, password: str | None = None, progress: Progress | None = None
+    path: Path | str,
+    *,
+    password: str | None = None,
+    progress: Progress | None = None,
+    ocr: OcrSettings | None = None,
 ) -> Document:
     """Reads a file into blocks in reading order. Its content says which format it is in, its
     extension only where the content is silent.
@@ -29,6 +34,7 @@ def read_document(
         password: opens an encrypted PDF; ignored where none is needed.
         progress: called with (pages done, pages in all) after each page, outside any lock; never
             for a format without pages.
+        ocr: how pages without a usable text layer are read; None takes the defaults.
 
     Raises:
         DocumentError: one of its subclasses, by what is wrong with the file:
@@ -44,7 +50,7 @@ def read_document(
     if kind is Format.PDF:
         from bookrag_fast.document.reader import read_pdf
 
-        return read_pdf(path, password=password, progress=progress)
+        return read_pdf(path, password=password, progress=progress, ocr=ocr)
     reading = _read(path, kind, progress)
     if not any(b.text.strip() or b.kind is BlockKind.IMAGE for b in reading.blocks):
         raise EmptyDocumentError(f"{path.name} has no text in it", "check what the file holds")

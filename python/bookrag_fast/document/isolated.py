@@ -19,6 +19,7 @@ from time import monotonic
 from typing import BinaryIO
 
 from bookrag_fast import errors
+from bookrag_fast.config import OcrSettings
 from bookrag_fast.document.formats.kinds import is_pdf_head
 from bookrag_fast.document.model import Document
 from bookrag_fast.document.transfer import from_json
@@ -48,10 +49,12 @@ class IsolatedReader:
 
     Args:
         memory_mb: address space of a worker. A document that needs more is refused.
+        ocr: how pages without a usable text layer are read; None takes the defaults.
     """
 
-    def __init__(self, *, memory_mb: int) -> None:
+    def __init__(self, *, memory_mb: int, ocr: OcrSettings | None = None) -> None:
         self._memory_mb = memory_mb
+        self._ocr = ocr or OcrSettings()
         self._idle: list[_Worker] = []  # one list for life: the finalizer holds it
         self._guard = threading.Lock()
         self._owner = os.getpid()
@@ -77,7 +80,7 @@ class IsolatedReader:
         """
         worker = self._take()
         try:
-            document = worker.read(path, password, progress, check)
+            document = worker.read(path, password, self._ocr, progress, check)
         except BookragError:
             self._give_back(worker)
             raise
@@ -148,11 +151,16 @@ class _Worker:
         self,
         path: Path,
         password: str | None,
+        ocr: OcrSettings,
         progress: Callable[[int, int], None],
         check: Callable[[], None],
     ) -> Document:
         self.documents += 1
-        request = {"path": os.fsencode(path.absolute()).hex(), "password": password}
+        request = {
+            "path": os.fsencode(path.absolute()).hex(),
+            "password": password,
+            "ocr": ocr.model_dump(),
+        }
         with contextlib.suppress(BrokenPipeError):  # found out when its answer does not come
             self._requests.write(json.dumps(request).encode("ascii") + b"\n")
             self._requests.flush()

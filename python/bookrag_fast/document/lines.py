@@ -17,7 +17,15 @@ import numpy.typing as npt
 from bookrag_fast.document.chars import PageChars
 from bookrag_fast.document.model import BBox, BlockKind, Cell
 
-__all__ = ["Line", "frame_to_page", "is_cjk", "lines_of", "page_to_frame"]
+__all__ = [
+    "Line",
+    "clean",
+    "frame_to_page",
+    "is_cjk",
+    "lines_of",
+    "page_to_frame",
+    "put_together",
+]
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -315,7 +323,7 @@ def _frame_lines(
             line.y0, line.y1 = line.base - 0.8 * line.size, line.base + 0.2 * line.size
         if line.text:
             out.append(line)
-    return _put_together(out, some_rtl)
+    return put_together(out, some_rtl=some_rtl)
 
 
 def _close_stretched_gaps(
@@ -406,8 +414,11 @@ def _close_up(match: re.Match[str]) -> str:
     return spaced
 
 
-def _put_together(lines: list[Line], some_rtl: bool) -> list[Line]:
-    """Joins neighbours on one baseline that the content stream holds apart or out of order."""
+def put_together(lines: list[Line], *, some_rtl: bool = False) -> list[Line]:
+    """Joins neighbours on one baseline that the content stream holds apart or out of order.
+
+    All lines are of one frame. The list may be returned itself, its lines may have grown.
+    """
     if len(lines) < 2:
         return lines
     order = sorted(range(len(lines)), key=lambda k: (lines[k].base, lines[k].x0))

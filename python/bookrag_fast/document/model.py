@@ -75,7 +75,8 @@ class BlockKind(str, Enum):
 
 class PageStatus(str, Enum):
     OK = "ok"
-    NO_TEXT = "no_text"  # loads, but yields no usable characters
+    OCR = "ocr"  # its text was read from a picture; the page's note says how surely
+    NO_TEXT = "no_text"  # loads, but yields no usable characters; the note says why
     FAILED = "failed"  # could not be loaded; the rest of the book is unharmed
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bookrag_fast.config import OcrSettings
 from bookrag_fast.document.blocks import Body, Draft, drafts_of
 from bookrag_fast.document.captions import caption_kind
 from bookrag_fast.document.chars import geometry_of, read_chars, read_objects
@@ -17,6 +18,7 @@ from bookrag_fast.document.flow import flow
 from bookrag_fast.document.images import add_images, picture_boxes
 from bookrag_fast.document.lines import Line, lines_of
 from bookrag_fast.document.model import BBox, Block, Document, Page, PageStatus
+from bookrag_fast.document.ocr.stage import OcrStage
 from bookrag_fast.document.pdfium import PageGeometry, Pdf, check_file, open_pdf
 from bookrag_fast.document.ruled import Grid, ruled_grids, take_tables
 from bookrag_fast.document.running import page_numbers, running_lines
@@ -46,14 +48,20 @@ class _RawPages:
 
 
 def read_pdf(
-    path: Path | str, *, password: str | None = None, progress: Progress | None = None
+    path: Path | str,
+    *,
+    password: str | None = None,
+    progress: Progress | None = None,
+    ocr: OcrSettings | None = None,
 ) -> Document:
     """Reads a PDF into blocks in reading order.
 
     Args:
         path: the file.
         password: opens an encrypted file; ignored where none is needed.
-        progress: called with (pages done, pages in all) after each page, outside any lock.
+        progress: called with (pages done, pages in all) after each page, outside any lock, and
+            again a few times a second while pictures are read. What it raises ends the reading.
+        ocr: how pages without a usable text layer are read; None takes the defaults.
 
     Raises:
         DocumentError: one of its subclasses, by what is wrong with the file: NotAPdfError,
@@ -66,8 +74,9 @@ def read_pdf(
     """
     path = Path(path)
     check_file(path)
+    stage = OcrStage(ocr or OcrSettings(), path, password)
     with open_pdf(path, password) as pdf:
-        found = _read_pages(pdf, progress)
+        found = _read_pages(pdf, stage, progress)
         if all(page.status is PageStatus.FAILED for page in found.pages):
             raise UnreadablePagesError(
                 f"none of the {len(found.pages)} pages of {path.name} can be read: "
@@ -78,7 +87,7 @@ def read_pdf(
             raise NoTextLayerError(
                 f"{path.name} has {len(found.pages)} pages and no text on any of them: "
                 "it is a scan or a picture",
-                "run OCR over it first",
+                stage.remedy(),
             )
         outline = tuple(pdf.outline(found.geometry))
         labels = pdf.labels()
@@ -108,8 +117,9 @@ def read_pdf(
     )
 
 
-def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:
+def _read_pages(pdf: Pdf, stage: OcrStage, progress: Progress | None) -> _RawPages:
     found = _RawPages()
+    done = 0
     for index in range(pdf.page_count):
         number = index + 1
         geometry: PageGeometry | None = None
@@ -119,6 +129,7 @@ def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:
         grids: list[Grid] = []
         rules: list[BBox] = []
         note, status = "", PageStatus.OK
+        waits = False
         try:
             with pdf.page(index) as handle:
                 geometry = geometry_of(handle)
@@ -135,6 +146,8 @@ def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:
                 # The rules of a table are often pieces, one a row.
                 coarse = drawn_regions(drawn, geometry.width, geometry.height, reach=2)
                 grids = ruled_grids(objects.rules, objects.drawings, coarse)
+            area = geometry.width * geometry.height
+            waits = stage.look(index, lines, pictures, bool(drawn or objects.images), area)
         except (OSError, ValueError, TooLargeError) as error:
             status, note = PageStatus.FAILED, str(error)
             found.warnings.append(f"{pdf.name}, page {number}: not read: {error}")
@@ -149,7 +162,16 @@ def _read_pages(pdf: Pdf, progress: Progress | None) -> _RawPages:
         found.grids.append(grids)
         found.rules.append(rules)
         if progress is not None:
-            progress(number, pdf.page_count)
+            done += not waits
+            progress(done, pdf.page_count)
+    layer = [of_page for of_page in found.lines if of_page]
+    found.warnings += stage.run(
+        found.pages,
+        found.lines,
+        found.pictures,
+        body=_body_face(layer).size if layer else None,
+        progress=progress,
+    )
     textless = [p.number for p in found.pages if p.status is PageStatus.NO_TEXT]
     if textless and len(textless) < len(found.pages):
         listed = ", ".join(map(str, textless[:12])) + (" …" if len(textless) > 12 else "")

@@ -51,7 +51,7 @@ class Library:
         self._embedder = embedder
         self._settings = settings
         self._shelf = Shelf(folder, keep_open=settings.open_books)
-        self._reader = IsolatedReader(memory_mb=settings.reader_memory_mb)
+        self._reader = IsolatedReader(memory_mb=settings.reader_memory_mb, ocr=settings.ocr)
         self._executor = Executor(embedder, settings.retrieval)
         self._runner = LoopRunner()
 
@@ -370,7 +370,9 @@ class Library:
 
     def _read(self, path: Path, password: str | None, reporter: ProgressReporter) -> Document:
         if not self._settings.isolate_reader:
-            return read_document(path, password=password, progress=reporter.pages)
+            return read_document(
+                path, password=password, progress=reporter.pages, ocr=self._settings.ocr
+            )
         return self._reader.read(
             path, password=password, progress=reporter.pages, check=reporter.check
         )
