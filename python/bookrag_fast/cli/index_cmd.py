@@ -14,6 +14,7 @@ from bookrag_fast.cli.options import (
     EmbedderOption,
     JsonOption,
     LibraryOption,
+    OcrOption,
     PasswordOption,
     opened,
     secret,
@@ -36,6 +37,7 @@ def index(
     ],
     password: PasswordOption = None,
     embedder: EmbedderOption = None,
+    ocr: OcrOption = None,
     library: LibraryOption = Path("shelf"),
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -55,7 +57,7 @@ def index(
         errors.append({"file": str(folder), "error": problem})
         if not as_json:
             report(problem, as_json=False)
-    with opened(library, embedder) as shelf:
+    with opened(library, embedder, ocr) as shelf:
         for file in found:
             before = {(b.id, b.created) for b in shelf.books()}
             try:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -22,6 +23,7 @@ __all__ = [
     "EmbedderOption",
     "JsonOption",
     "LibraryOption",
+    "OcrOption",
     "PasswordOption",
     "chosen_books",
     "is_file",
@@ -29,6 +31,13 @@ __all__ = [
     "secret",
     "spoken",
 ]
+
+
+class OcrMode(str, Enum):
+    AUTO = "auto"
+    OFF = "off"
+    ALWAYS = "always"
+
 
 LibraryOption = Annotated[
     Path,
@@ -48,6 +57,15 @@ EmbedderOption = Annotated[
         "--embedder",
         metavar="SPEC",
         help="wordllama, or onnx:FOLDER with model.onnx and tokenizer.json.",
+    ),
+]
+OcrOption = Annotated[
+    Optional[OcrMode],  # noqa: UP045
+    typer.Option(
+        "--ocr",
+        help="Read pictures of text: on pages without a usable text layer, never, or on every "
+        "page. Needs the extra `ocr`.",
+        show_default="auto",
     ),
 ]
 PasswordOption = Annotated[
@@ -70,12 +88,16 @@ _ASK_FOR_IT = "-"
 
 
 @contextmanager
-def opened(folder: Path, embedder: str | None = None) -> Iterator[Library]:
+def opened(
+    folder: Path, embedder: str | None = None, ocr: OcrMode | None = None
+) -> Iterator[Library]:
     """The library of the options, closed at the end."""
     from bookrag_fast.config import load_settings
     from bookrag_fast.library import Library
 
-    with Library.open(folder, settings=load_settings(embedder=embedder)) as library:
+    chosen = None if ocr is None else {"mode": ocr.value}
+    settings = load_settings(embedder=embedder, ocr=chosen)
+    with Library.open(folder, settings=settings) as library:
         yield library
 
 

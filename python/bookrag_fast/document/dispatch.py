@@ -51,6 +51,10 @@ def read_document(
         from bookrag_fast.document.reader import read_pdf
 
         return read_pdf(path, password=password, progress=progress, ocr=ocr)
+    if kind is Format.IMAGE:
+        from bookrag_fast.document.scans import read_scan
+
+        return read_scan(path, progress=progress, ocr=ocr)
     reading = _read(path, kind, progress)
     if not any(b.text.strip() or b.kind is BlockKind.IMAGE for b in reading.blocks):
         raise EmptyDocumentError(f"{path.name} has no text in it", "check what the file holds")

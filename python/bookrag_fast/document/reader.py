@@ -17,7 +17,7 @@ from bookrag_fast.document.files import file_sha256
 from bookrag_fast.document.flow import flow
 from bookrag_fast.document.images import add_images, picture_boxes
 from bookrag_fast.document.lines import Line, lines_of
-from bookrag_fast.document.model import BBox, Block, Document, Page, PageStatus
+from bookrag_fast.document.model import BBox, Block, Document, OutlineEntry, Page, PageStatus
 from bookrag_fast.document.ocr.stage import OcrStage
 from bookrag_fast.document.pdfium import PageGeometry, Pdf, check_file, open_pdf
 from bookrag_fast.document.ruled import Grid, ruled_grids, take_tables
@@ -25,7 +25,7 @@ from bookrag_fast.document.running import page_numbers, running_lines
 from bookrag_fast.document.titles import document_title
 from bookrag_fast.errors import NoTextLayerError, TooLargeError, UnreadablePagesError
 
-__all__ = ["read_pdf"]
+__all__ = ["RawPages", "finished", "read_pdf"]
 
 Progress = Callable[[int, int], None]
 
@@ -34,7 +34,7 @@ _MAX_SIDE = 200_000.0  # points; PDF's own limit is 14,400
 
 
 @dataclass(slots=True)
-class _RawPages:
+class RawPages:
     """What one pass over the pages yields. Lines are small; characters are not kept."""
 
     pages: list[Page] = field(default_factory=list)
@@ -45,6 +45,24 @@ class _RawPages:
     grids: list[list[Grid]] = field(default_factory=list)
     rules: list[list[BBox]] = field(default_factory=list)  # at least half a column wide
     warnings: list[str] = field(default_factory=list)
+
+    def add(
+        self,
+        page: Page,
+        geometry: PageGeometry | None = None,
+        lines: Sequence[Line] = (),
+        pictures: Sequence[BBox] = (),
+        drawings: Sequence[BBox] = (),
+        grids: Sequence[Grid] = (),
+        rules: Sequence[BBox] = (),
+    ) -> None:
+        self.pages.append(page)
+        self.geometry.append(geometry)
+        self.lines.append(list(lines))
+        self.pictures.append(list(pictures))
+        self.drawings.append(list(drawings))
+        self.grids.append(list(grids))
+        self.rules.append(list(rules))
 
 
 def read_pdf(
@@ -93,6 +111,24 @@ def read_pdf(
         labels = pdf.labels()
         metadata = pdf.metadata_title()
 
+    return finished(found, path, file_sha256(path), outline=outline, labels=labels, metadata=metadata)
+
+
+def finished(
+    found: RawPages,
+    path: Path,
+    sha256: str,
+    *,
+    outline: tuple[OutlineEntry, ...] = (),
+    labels: Sequence[str | None] = (),
+    metadata: str = "",
+) -> Document:
+    """The lines of all pages → a Document; ``found`` is used up.
+
+    Args:
+        labels: of the pages, as the file has them; empty takes printed page numbers.
+        metadata: the file's own idea of its title.
+    """
     running = running_lines(found.pages, found.lines, _body_face(found.lines).size)
     if not any(labels):
         labels = page_numbers(found.pages, found.lines, running)
@@ -108,7 +144,7 @@ def read_pdf(
     blocks = tuple(draft.block() for draft in flow(_drafts(pages, found, body)))
     return Document(
         name=path.name,
-        sha256=file_sha256(path),
+        sha256=sha256,
         title=document_title(metadata, _beginning(blocks), path.name),
         pages=pages,
         blocks=blocks,
@@ -117,8 +153,8 @@ def read_pdf(
     )
 
 
-def _read_pages(pdf: Pdf, stage: OcrStage, progress: Progress | None) -> _RawPages:
-    found = _RawPages()
+def _read_pages(pdf: Pdf, stage: OcrStage, progress: Progress | None) -> RawPages:
+    found = RawPages()
     done = 0
     for index in range(pdf.page_count):
         number = index + 1
@@ -154,13 +190,8 @@ def _read_pages(pdf: Pdf, stage: OcrStage, progress: Progress | None) -> _RawPag
         if status is PageStatus.OK and not lines:
             status, note = PageStatus.NO_TEXT, "no text layer"
         width, height = (geometry.width, geometry.height) if geometry else (0.0, 0.0)
-        found.pages.append(Page(number, None, width, height, status, note))
-        found.geometry.append(geometry)
-        found.lines.append(lines)
-        found.pictures.append(pictures)
-        found.drawings.append(drawings)
-        found.grids.append(grids)
-        found.rules.append(rules)
+        page = Page(number, None, width, height, status, note)
+        found.add(page, geometry, lines, pictures, drawings, grids, rules)
         if progress is not None:
             done += not waits
             progress(done, pdf.page_count)
@@ -172,7 +203,11 @@ def _read_pages(pdf: Pdf, stage: OcrStage, progress: Progress | None) -> _RawPag
         body=_body_face(layer).size if layer else None,
         progress=progress,
     )
-    textless = [p.number for p in found.pages if p.status is PageStatus.NO_TEXT]
+    textless = [
+        p.number
+        for p in found.pages
+        if p.status is PageStatus.NO_TEXT and p.number not in stage.reported
+    ]
     if textless and len(textless) < len(found.pages):
         listed = ", ".join(map(str, textless[:12])) + (" …" if len(textless) > 12 else "")
         found.warnings.append(
@@ -181,7 +216,7 @@ def _read_pages(pdf: Pdf, stage: OcrStage, progress: Progress | None) -> _RawPag
     return found
 
 
-def _drop_backdrops(found: _RawPages) -> None:
+def _drop_backdrops(found: RawPages) -> None:
     """Drops logos and backdrops: the same box on a third of the pages or more.
 
     A page without text of its own keeps its pictures: they are what it says.
@@ -213,7 +248,7 @@ def _body_face(lines: Sequence[list[Line]]) -> Body:
     return Body(size, bold=bold, mono=mono)
 
 
-def _drafts(pages: Sequence[Page], found: _RawPages, body: Body) -> Iterator[Draft]:
+def _drafts(pages: Sequence[Page], found: RawPages, body: Body) -> Iterator[Draft]:
     for page, lines, pictures, drawings, grids, rules in zip(
         pages, found.lines, found.pictures, found.drawings, found.grids, found.rules, strict=True
     ):

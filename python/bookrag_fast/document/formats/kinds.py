@@ -27,6 +27,7 @@ class Format(str, Enum):
     EPUB = "EPUB"
     DOCX = "DOCX"
     JSON = "JSON of MinerU or docling"
+    IMAGE = "PNG, JPEG and TIFF images"
 
 
 _BY_SUFFIX = {
@@ -37,22 +38,21 @@ _BY_SUFFIX = {
     ".epub": Format.EPUB,
     ".docx": Format.DOCX,
     ".json": Format.JSON,
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".tif", ".tiff"), Format.IMAGE),
 }
 SUFFIXES = frozenset(_BY_SUFFIX)  # of files that a folder is searched for
 _SUPPORTED = ", ".join(kind.value for kind in Format)
 _HINT = f"what can be read: {_SUPPORTED}; convert the file to one of them"
 
+# First bytes of scans: PNG, JPEG, TIFF (either byte order, also with 64-bit offsets).
+_IMAGES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 # First bytes of what people may hand in and cannot be read.
 _OTHERS = (
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office file", "save it as DOCX"),
     (b"{\\rtf", "RTF", "save it as DOCX"),
     (b"%!PS", "PostScript", "convert it to PDF with ps2pdf"),
     (b"AT&TFORM", "DjVu", "convert it to PDF"),
-    (b"\x89PNG", "a PNG image", ""),
-    (b"\xff\xd8\xff", "a JPEG image", ""),
-    (b"GIF8", "a GIF image", ""),
-    (b"II*\0", "a TIFF image", ""),
-    (b"MM\0*", "a TIFF image", ""),
+    (b"GIF8", "a GIF image", "save it as PNG"),
     (b"\x1f\x8b", "compressed by gzip", "unpack it first"),
     (b"Rar!", "a RAR archive", "unpack it first"),
     (b"7z\xbc\xaf", "a 7z archive", "unpack it first"),
@@ -86,14 +86,17 @@ def detect_format(path: Path) -> Format:
         return Format.PDF
     if head.startswith(b"PK\x03\x04"):
         return _of_archive(path)
+    if head.startswith(_IMAGES):
+        return Format.IMAGE
     for mark, name, hint in _OTHERS:
         if head.startswith(mark):
             raise UnsupportedFormatError(
                 f"{path.name} is {name}, which is not read", f"{hint}; {_HINT}".removeprefix("; ")
             )
-    if hinted in (Format.EPUB, Format.DOCX):
+    if hinted in (Format.EPUB, Format.DOCX, Format.IMAGE):
+        what = "an image" if hinted is Format.IMAGE else "an archive"
         raise DamagedDocumentError(
-            f"{path.name} is no {hinted.value}: it is not an archive", "copy the file again"
+            f"{path.name} is no {path.suffix[1:].upper()}: it is not {what}", "copy the file again"
         )
     if not looks_like_text(head):
         raise UnsupportedFormatError(

@@ -49,6 +49,7 @@ class OcrStage:
         self._password = password
         self._kind = kind
         self._reasons: dict[int, str] = {}
+        self.reported: set[int] = set()  # numbers of the pages without text that a warning names
 
     def look(
         self, index: int, lines: Sequence[Line], images: Sequence[BBox], drawn: bool, area: float
@@ -65,6 +66,10 @@ class OcrStage:
         if reason:
             self._reasons[index] = reason
         return bool(reason)
+
+    def want(self, index: int) -> None:
+        """Has a page read that can be nothing but a picture."""
+        self._reasons[index] = NO_LAYER
 
     def _reason(
         self, lines: Sequence[Line], images: Sequence[BBox], drawn: bool, area: float
@@ -107,11 +112,14 @@ class OcrStage:
         for index, reason in self._reasons.items():
             outcome = outcomes.get(index)
             if not isinstance(outcome, PageReading):
-                why = outcome.reason if outcome else trouble[0]
-                if _is_poor(reason):
+                why = f"failed: {outcome.reason}" if outcome else trouble[0]
+                if self._kind == "image" and outcome:
+                    status = PageStatus.FAILED
+                    pages[index] = replace(pages[index], status=status, note=outcome.reason)
+                elif _is_poor(reason):
                     unread.append(index + 1)
                     lines[index].clear()
-                    note = f"{reason}; OCR: {why}"
+                    note = f"{reason}; OCR {why}"
                     pages[index] = replace(pages[index], status=PageStatus.NO_TEXT, note=note)
                 elif outcome:
                     pages[index] = replace(pages[index], note=f"{reason}; OCR: {why}")
@@ -141,9 +149,10 @@ class OcrStage:
         silent = [number for number in unread if number - 1 not in outcomes]
         if silent:
             warnings.append(
-                f"{self._path.name}: {len(silent)} pages were not read by OCR, as {trouble[0]}: "
-                f"{_listed(silent)} ({trouble[1]})"
+                f"{self._path.name}: {len(silent)} of {len(pages)} pages are pictures of text, and "
+                f"OCR {trouble[0]}: {_listed(silent)} ({trouble[1]})"
             )
+        self.reported = {*unread, *(k + 1 for k, x in outcomes.items() if not _has_read(x))}
         return warnings
 
     def remedy(self) -> str:
@@ -159,11 +168,11 @@ class OcrStage:
     ) -> tuple[dict[int, PageReading | PageFailure], tuple[str, str]]:
         """By page what was read; and why the rest was not, with the remedy."""
         if self._settings.mode == "off":
-            return {}, ("it is switched off", "index it again with --ocr auto")
+            return {}, ("is switched off", "index it with --ocr auto")
         if not self._reasons:
             return {}, ("", "")
         if not is_installed():
-            return {}, ("it is not installed", INSTALL)
+            return {}, ("is not installed", INSTALL)
         jobs = [
             PageJob(
                 self._kind,
@@ -187,8 +196,12 @@ class OcrStage:
                     outcomes[job.index] = outcome
                     tell()
         except OcrUnavailableError as error:
-            return outcomes, (error.message, error.hint)
+            return outcomes, (f"failed: {error.message}", error.hint)
         return outcomes, ("", "")
+
+
+def _has_read(outcome: PageReading | PageFailure) -> bool:
+    return isinstance(outcome, PageReading)
 
 
 def _is_poor(reason: str) -> bool:
