@@ -17,11 +17,16 @@ from bookrag_fast.document.lines import is_cjk
 
 __all__ = ["Ink", "measure"]
 
+RULE = 0.75  # of a line's width: a row with more ink is a rule, no row of letters has that
 BAND = 0.4  # of the fullest row: what a row of the band has, at least
 X_HEIGHT = 0.49  # of the size of type
 CAPITAL_HEIGHT = 0.70
-KANJI_HEIGHT = 0.88
-KANJI_DROP = 0.12  # of the size: how far kanji reach below the baseline
+TALL_RANGE = (0.6, 1.15)  # what capitals may tell of the size, times what the band does
+SPECK = 1  # pixels of ink that a row may have and count as empty
+KANJI_HEIGHT = 0.79
+KANJI_DROP = 0.05  # of the size: how far kanji reach below the baseline
+
+_TALL = frozenset("bdfhklß")
 
 
 class Ink(NamedTuple):
@@ -44,16 +49,21 @@ def measure(crop: npt.NDArray[np.uint8], text: str) -> Ink | None:
     columns = np.flatnonzero(across)
     if not len(columns) or level <= 0:
         return None
-    rows = np.flatnonzero(down >= BAND * down.max())
-    top, bottom = _largest_run(rows)
-    high = float(bottom - top + 1)
+    if columns[-1] - columns[0] > 1.5 * crop.shape[0]:
+        rules = down > RULE * (columns[-1] - columns[0])
+        if not rules.all():
+            ink[rules] = 0
+            down[rules] = 0
+    if not down.any():
+        return None
+    top, bottom = _largest_run(np.flatnonzero(down >= BAND * down.max()))
+    band = float(bottom - top + 1)
     starts = int(np.count_nonzero(np.diff(ink.astype(np.int8), axis=1, prepend=0) == 1))
-    share, drop = _proportions(text)
-    size = high / share
+    size, drop = _size(text, band, float(bottom - _summit(down, top) + 1))
     return Ink(
         float(columns[0]),
         float(columns[-1] + 1),
-        bottom + 1 - drop * size,
+        bottom + 1 - drop,
         size,
         float(ink.sum()) / max(starts, 1),
     )
@@ -66,11 +76,20 @@ def _largest_run(rows: npt.NDArray[np.intp]) -> tuple[int, int]:
     return int(longest[0]), int(longest[-1])
 
 
-def _proportions(text: str) -> tuple[float, float]:
-    """Height of the band and its drop below the baseline, as parts of the size of type."""
-    kanji = sum(is_cjk(ord(c)) for c in text)
-    if 2 * kanji >= len(text.replace(" ", "")):
-        return KANJI_HEIGHT, KANJI_DROP
-    low = sum(c.islower() for c in text)
-    tall = sum(c.isupper() or c.isdigit() for c in text)
-    return (X_HEIGHT, 0.0) if low >= tall else (CAPITAL_HEIGHT, 0.0)
+def _summit(down: npt.NDArray[np.int64], top: int) -> int:
+    """The highest row that hangs together with the band: of ascenders, not of the line above."""
+    empty = np.flatnonzero(down[:top] <= SPECK)
+    return int(empty[-1]) + 1 if len(empty) else 0
+
+
+def _size(text: str, band: float, whole: float) -> tuple[float, float]:
+    """Size of type, and its drop below the band, from the heights of the band and of the ink
+    above the baseline."""
+    letters = text.replace(" ", "")
+    if 2 * sum(is_cjk(ord(c)) for c in letters) >= len(letters):
+        size = band / KANJI_HEIGHT
+        return size, KANJI_DROP * size
+    if any(c.isupper() or c.isdigit() or c in _TALL for c in letters):
+        low, high = (x * band / X_HEIGHT for x in TALL_RANGE)
+        return min(max(whole / CAPITAL_HEIGHT, low), high), 0.0
+    return band / X_HEIGHT, 0.0

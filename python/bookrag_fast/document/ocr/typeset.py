@@ -16,7 +16,7 @@ __all__ = ["typeset"]
 
 SAME_SIZE = 1.17  # a ratio below which two sizes are one
 STEP = 1.15  # of the scale of all other sizes
-BOLD = 1.3  # times the thickness of the running text's strokes, for its size
+BOLD = 1.2  # times the thickness of the running text's strokes, for its size
 ASCENT, DESCENT = 0.8, 0.2  # of the size
 
 
