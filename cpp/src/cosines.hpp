@@ -13,18 +13,24 @@
 
 #include "bookrag/similarity.hpp"
 #include "check.hpp"
+#include "kernels/bounds.hpp"
 #include "kernels/similarity.hpp"
 
 namespace bookrag {
 
 namespace kernels {
 BOOKRAG_SELECT(SimilarityKernels, similarity_kernels)
-}
+BOOKRAG_SELECT(BoundKernels, bound_kernels)
+}  // namespace kernels
 
 namespace detail {
 
 inline const kernels::SimilarityKernels& similarity_kernels() {
     return kernels::select_similarity_kernels();
+}
+
+inline const kernels::BoundKernels& bound_kernels() {
+    return kernels::select_bound_kernels();
 }
 
 inline std::size_t idx(std::int64_t i) noexcept {
@@ -55,12 +61,23 @@ inline float inverse_norm(double squared, std::int64_t row, const char* name) {
     return squared < 1e-60 ? 0.0F : static_cast<float>(1.0 / std::sqrt(squared));
 }
 
+// The same of rows first, first + 1, ... from their products with themselves in float32. exactly(i)
+// gives the i-th squared norm in float64, asked where float32 may not do.
+template <typename Exactly>
+void inverse_norms(std::span<const float> squares, std::int64_t first, const Exactly& exactly,
+                   float* out) {
+    similarity_kernels().inverse_roots(squares.data(), std::ssize(squares), out);
+    for (std::int64_t i = 0; i < std::ssize(squares); ++i) {
+        if (out[i] == 0.0F) out[i] = inverse_norm(exactly(i), first + i, "rows");
+    }
+}
+
 // The query divided by its norm; zeros stay zeros.
 inline std::vector<float> unit(std::span<const float> query, std::int64_t number,
                                const kernels::SimilarityKernels& kernel) {
     const auto d = std::ssize(query);
     double squared = 0.0;
-    kernel.squared_norms(query.data(), 1, d, d, &squared);
+    kernel.squared_norms(query.data(), 1, d, &squared);
     std::vector<float> out(query.size());
     if (inverse_norm(squared, number, "queries") == 0.0F) return out;
     const double norm = std::sqrt(squared);

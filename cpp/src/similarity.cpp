@@ -47,34 +47,56 @@ class Best {
     std::vector<std::uint64_t> words_;
 };
 
-// Rows a tile at a time, so that one stays in the cache while all queries pass over it.
-// fill(first, count) gives a tile's rows as float32.
-template <typename Fill>
-Neighbours topk_by_tiles(std::span<const float> queries, std::int64_t n, std::int64_t d,
-                         std::int64_t k, const Fill& fill) {
+void dots(const float* query, const float* rows, std::int64_t n, std::int64_t d, float* out,
+          float* squares) {
+    similarity_kernels().dots(query, rows, n, d, out, squares);
+}
+
+void dots(const float* query, const std::uint16_t* rows, std::int64_t n, std::int64_t d, float* out,
+          float* squares) {
+    similarity_kernels().dots_of_halves(query, rows, n, d, out, squares);
+}
+
+double squared_norm(std::span<const float> row) {
+    double squared = 0.0;
+    similarity_kernels().squared_norms(row.data(), 1, std::ssize(row), &squared);
+    return squared;
+}
+
+double squared_norm(std::span<const std::uint16_t> row) {
+    std::vector<float> wide(row.size());
+    similarity_kernels().widen(row.data(), std::ssize(row), wide.data());
+    return squared_norm(std::span<const float>(wide));
+}
+
+// Rows a tile at a time, so that one stays in the cache while all queries pass over it. The first
+// query's pass gives the rows' norms too.
+template <typename Value>
+Neighbours topk_by_tiles(std::span<const float> queries, std::span<const Value> rows,
+                         std::int64_t n, std::int64_t d, std::int64_t k) {
     constexpr std::int64_t kTile = 128;
-    const auto& kernel = similarity_kernels();
     const std::int64_t q = std::ssize(queries) / d;
     Neighbours out;
     out.k = std::min(k, n);
-    std::vector<float> units(queries.size());
+    // Without queries, one of zeros: the rows are checked all the same.
+    std::vector<float> units(idx(std::max<std::int64_t>(q, 1) * d));
     for (std::int64_t i = 0; i < q; ++i) {
-        const auto one = unit(queries.subspan(idx(i * d), idx(d)), i, kernel);
+        const auto one = unit(queries.subspan(idx(i * d), idx(d)), i, similarity_kernels());
         std::copy(one.begin(), one.end(), units.begin() + i * d);
     }
     std::vector<Best> best(idx(q), Best(out.k));
-    double squared[kTile];
+    float squares[kTile];
     float inverse[kTile];
     float cosines[kTile];
     for (std::int64_t first = 0; first < n; first += kTile) {
         const std::int64_t count = std::min(kTile, n - first);
-        const float* rows = fill(first, count);
-        kernel.squared_norms(rows, count, d, d, squared);
-        for (std::int64_t i = 0; i < count; ++i) {
-            inverse[i] = inverse_norm(squared[i], first + i, "rows");
-        }
+        const Value* const tile = rows.data() + first * d;
+        dots(units.data(), tile, count, d, cosines, squares);
+        inverse_norms(
+            {squares, idx(count)}, first,
+            [&](std::int64_t i) { return squared_norm(std::span(tile + i * d, idx(d))); }, inverse);
         for (std::int64_t query = 0; query < q; ++query) {
-            kernel.dots(&units[idx(query * d)], rows, count, d, d, cosines);
+            if (query > 0) dots(&units[idx(query * d)], tile, count, d, cosines, nullptr);
             for (std::int64_t i = 0; i < count; ++i) cosines[i] *= inverse[i];
             best[idx(query)].offer({cosines, idx(count)}, first);
         }
@@ -101,8 +123,7 @@ Neighbours cosine_topk(std::span<const float> queries, std::span<const float> ro
     check_shape(rows.size(), n, d, "rows");
     check_queries(queries, d);
     check_k(k);
-    return topk_by_tiles(queries, n, d, k,
-                         [&](std::int64_t first, std::int64_t) { return rows.data() + first * d; });
+    return topk_by_tiles(queries, rows, n, d, k);
 }
 
 Neighbours cosine_topk(std::span<const float> queries, std::span<const std::uint16_t> rows,
@@ -110,12 +131,7 @@ Neighbours cosine_topk(std::span<const float> queries, std::span<const std::uint
     check_shape(rows.size(), n, d, "rows");
     check_queries(queries, d);
     check_k(k);
-    std::vector<float> tile;
-    return topk_by_tiles(queries, n, d, k, [&](std::int64_t first, std::int64_t count) {
-        tile.resize(idx(count * d));
-        similarity_kernels().widen(rows.data() + first * d, count * d, tile.data());
-        return static_cast<const float*>(tile.data());
-    });
+    return topk_by_tiles(queries, rows, n, d, k);
 }
 
 // ---------------------------------------------------------------- late interaction

@@ -4,329 +4,370 @@
 #include <limits>
 #include <memory>
 #include <numeric>
-#include <string>
 #include <utility>
 
+#include "aligned.hpp"
 #include "bookrag/similarity.hpp"
 #include "cosines.hpp"
+#include "directions.hpp"
+#include "quantise.hpp"
 
 namespace bookrag {
 
 namespace {
 
 using namespace detail;
+using kernels::BoundTerms;
 
-constexpr std::int64_t kDirections = 64;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr std::int64_t kDirections = 32;
 
-// Rounded to integers of at most `most`, times a scale; how far off, in norm, is returned. Rounds
-// by adding 0.5: exact rounding is not needed, since what is off is measured.
-template <typename Integer>
-double quantise(std::span<const float> values, double most, Integer* out, float& scale) {
-    float largest = 0.0F;
-    for (const float v : values) largest = std::max(largest, std::abs(v));
-    scale = static_cast<float>(double{largest} / most);
-    if (!(scale > 0.0F)) {
-        scale = 0.0F;
-        std::fill_n(out, values.size(), Integer{0});
-        return std::sqrt(static_cast<double>(values.size())) * double{largest};
-    }
-    const double inverse = 1.0 / double{scale};
-    double error = 0.0;
-    for (std::size_t c = 0; c < values.size(); ++c) {
-        const double value = values[c];
-        const double scaled = std::clamp(value * inverse, -most, most);
-        const auto integer = static_cast<Integer>(scaled + (scaled < 0.0 ? -0.5 : 0.5));
-        out[c] = integer;
-        const double off = value - static_cast<double>(integer) * double{scale};
-        error += off * off;
-    }
-    return std::sqrt(error) * (1.0 + 1e-6);
+std::int64_t rounded_up(std::int64_t n, std::int64_t to) {
+    return (n + to - 1) / to * to;
 }
+
+// A query as bytes times a scale.
+struct QueryBytes {
+    float scale = 0.0F;
+    double error = 0.0;    // |query - scale * bytes|, rounded up
+    std::int32_t sum = 0;  // of the bytes
+};
+
+QueryBytes query_bytes(std::span<const float> values, std::vector<std::int8_t>& bytes) {
+    QueryBytes out;
+    out.error = quantise(values, 127.0F, bytes.data(), out.scale);
+    out.sum = std::accumulate(bytes.begin(), bytes.begin() + std::ssize(values), 0);
+    return out;
+}
+
+struct Candidate {
+    float bound;
+    std::int32_t row;
+};
 
 // Memory of a search, kept by the thread for its next one: allocated anew it would cost page faults
 // for a third of the time.
 struct Scratch {
-    std::vector<float> about;
+    LineVector<float> bounds;
     std::vector<float> heap;
+    std::vector<float> cosines;
     std::vector<std::int32_t> found;
-    std::vector<float> projection = std::vector<float>(idx(kDirections));
-    std::vector<std::int16_t> integers = std::vector<std::int16_t>(idx(kDirections));
+    std::vector<std::int32_t> sums;
+    std::vector<std::int8_t> bytes;
+    std::vector<Candidate> candidates;
 
     // The same for everyone on this thread: no two searches overlap on one.
-    static Scratch& of(std::int64_t n, std::int64_t k) {
+    static Scratch& of(std::int64_t rows, std::int64_t width, std::int64_t k) {
         thread_local Scratch scratch;
-        if (std::ssize(scratch.about) < n) {
-            scratch.about.resize(idx(n));
-            scratch.found.resize(idx(n));
-        }
-        if (std::ssize(scratch.heap) < k) scratch.heap.resize(idx(k));
+        const auto at_least = [](auto& values, std::int64_t size) {
+            if (std::ssize(values) < size) values.resize(idx(size));
+        };
+        at_least(scratch.bounds, rows);
+        at_least(scratch.found, rows);
+        at_least(scratch.sums, rows);
+        at_least(scratch.heap, k);
+        at_least(scratch.cosines, std::max(k, std::int64_t{kDirections}));
+        at_least(scratch.bytes, std::max(width, std::int64_t{kDirections}));
         return scratch;
     }
 };
 
-// The largest integer in a query such that sums of `width` products with bytes stay in 32 bits.
-double finest(std::int64_t width) {
-    return std::min(32767.0, std::floor(double{std::numeric_limits<std::int32_t>::max()} /
-                                        (127.0 * static_cast<double>(width))));
-}
-
-// Orthonormal directions (rows of d) that hold most of the rows' squares: two rounds of subspace
-// iteration over a sample, from fixed pseudo-random directions. Empty if they came out dependent.
-std::vector<float> main_directions(std::span<const float> rows, std::span<const float> inverse,
-                                   std::int64_t n, std::int64_t d) {
-    constexpr std::size_t kSample = 1024;
-    const std::size_t width = idx(d);
-    const std::size_t m = idx(kDirections);
-    std::vector<float> basis(m * width);
-    std::uint32_t state = 2512;
-    for (auto& v : basis) {
-        state = state * 1664525U + 1013904223U;
-        v = static_cast<float>(state >> 8) / 16777216.0F - 0.5F;
-    }
-    std::vector<float> dots(m);
-    std::vector<double> sums(m * width);
-    for (int round = 0; round < 3; ++round) {
-        std::fill(sums.begin(), sums.end(), 0.0);
-        const std::size_t sampled = std::min(kSample, idx(n));
-        for (std::size_t s = 0; s < sampled; ++s) {
-            const std::size_t row = s * idx(n) / sampled;
-            const float* values = &rows[row * width];
-            similarity_kernels().dots(values, basis.data(), kDirections, d, d, dots.data());
-            for (std::size_t j = 0; j < m; ++j) {
-                const double share = double{dots[j]} * double{inverse[row]} * double{inverse[row]};
-                double* sum = &sums[j * width];
-                for (std::size_t c = 0; c < width; ++c) sum[c] += share * double{values[c]};
-            }
-        }
-        for (std::size_t j = 0; j < m; ++j) {  // Gram-Schmidt, twice for the rounding of the first
-            double* own = &sums[j * width];
-            for (int pass = 0; pass < 2; ++pass) {
-                for (std::size_t i = 0; i < j; ++i) {
-                    const double* other = &sums[i * width];
-                    const double dot = std::inner_product(own, own + width, other, 0.0);
-                    for (std::size_t c = 0; c < width; ++c) own[c] -= dot * other[c];
-                }
-                const double norm = std::sqrt(std::inner_product(own, own + width, own, 0.0));
-                if (!(norm > 0.0)) return {};
-                for (std::size_t c = 0; c < width; ++c) own[c] /= norm;
-            }
-        }
-        std::transform(sums.begin(), sums.end(), basis.begin(),
-                       [](double v) { return static_cast<float>(v); });
-    }
-    for (std::size_t i = 0; i < m; ++i) {  // what the bounds below rely on
-        for (std::size_t j = 0; j <= i; ++j) {
-            const float* a = &basis[i * width];
-            const float* b = &basis[j * width];
-            const double dot = std::inner_product(a, a + width, b, 0.0, std::plus<>(),
-                                                  [](float x, float y) { return double{x} * y; });
-            if (!(std::abs(dot - (i == j ? 1.0 : 0.0)) <= 1e-6)) return {};
-        }
-    }
-    return basis;
-}
-
-// With B the directions and B B' = I + E, |E| <= 64 * 1e-6, and projections in float32 (each off by
-// less than 1e-5): q.r differs from (B q).(B r) + q'.r' by less than this, and the residuals'
-// squared norms from 1 - |B q|^2 and 1 - |B r|^2 by less than half of it.
-constexpr double kNotQuiteOrthonormal = 6e-4;
-
-double residual(std::span<const float> projection) {
-    const double inside =
-        std::inner_product(projection.begin(), projection.end(), projection.begin(), 0.0,
-                           std::plus<>(), [](float x, float y) { return double{x} * y; });
-    return std::sqrt(std::max(0.0, 1.0 - inside + kNotQuiteOrthonormal));
-}
-
 }  // namespace
 
-struct VectorIndex::Coarse {
-    std::vector<float> basis;        // kDirections rows of d
-    std::vector<std::int8_t> bytes;  // of each row kDirections, about its projection / scale
-    std::vector<float> scales;
-    std::vector<float> residuals;  // norm of what of the unit row lies outside, rounded up
-    float error = 0.0F;            // the largest |projection - scale * bytes|, rounded up
+// Unit rows as bytes b * scale, |b| <= 127, and 16 high + low = b + 128 in two planes of nibbles.
+// High alone stands for b = 16 high - 120.
+struct VectorIndex::Nibbles {
+    std::int64_t width;             // dimensions, rounded up
+    LineVector<std::uint8_t> high;  // in blocks (kernels/bounds.hpp)
+    LineVector<std::uint8_t> low;   // rows one after the other
+    LineVector<float> scales;       // of rows rounded up to whole blocks, as the errors
+    LineVector<float> high_errors;  // |unit row - what the high nibbles give|, rounded up
+    LineVector<float> errors;       // |unit row - what both give|
+
+    Nibbles(std::int64_t n, std::int64_t d) : width(rounded_up(d, kernels::kWidthOfNibbles)) {
+        const std::int64_t padded = rounded_up(n, kernels::kRowsAtOnce);
+        high.assign(idx(padded * width / 2), 0);
+        low.assign(idx(n * width / 2), 0);
+        scales.assign(idx(padded), 0.0F);
+        high_errors.assign(idx(padded), -kInfinity);  // no bound of a row that is none
+        errors.assign(idx(padded), -kInfinity);
+    }
+
+    void set(std::int64_t row, std::span<const float> unit, std::vector<std::int8_t>& bytes) {
+        float& scale = scales[idx(row)];
+        const double error = quantise(unit, 127.0F, bytes.data(), scale);
+        std::uint8_t* const block = &high[idx(row / 16 * 8 * width + row % 16 * 4)];
+        std::uint8_t* const own = &low[idx(row * width / 2)];
+        double squared = 0.0;
+        for (std::int64_t c = 0; c < std::ssize(unit); ++c) {
+            const int both = bytes[idx(c)] + 128;
+            const double off = double{unit[idx(c)]} - (both / 16 * 16 - 120) * double{scale};
+            squared += off * off;
+            block[c / 8 * 64 + c % 4] |=
+                static_cast<std::uint8_t>(c % 8 < 4 ? both / 16 : both / 16 * 16);
+            own[c / 128 * 64 + c % 64] |=
+                static_cast<std::uint8_t>(c % 128 < 64 ? both % 16 : both % 16 * 16);
+        }
+        // The unit row's values were rounded: relatively 2^-24 each.
+        high_errors[idx(row)] = static_cast<float>(std::sqrt(squared) * (1.0 + 1e-6) + 0x1p-22);
+        errors[idx(row)] = static_cast<float>(error * (1.0 + 1e-6) + 0x1p-22);
+    }
+
+    [[nodiscard]] std::int64_t memory_bytes() const noexcept {
+        return std::ssize(high) + std::ssize(low) + 12 * std::ssize(scales);
+    }
+};
+
+// Unit rows projected onto kDirections, as bytes b * scale, |b| <= 63; b + 64 in blocks.
+struct VectorIndex::Projection {
+    std::vector<float> basis;  // kDirections rows of d
+    LineVector<std::uint8_t> blocks;
+    LineVector<float> scales;
+    LineVector<float> residuals;    // norm of what of the unit row lies outside, rounded up
+    float error = 0.0F;             // the largest |projection - scale * bytes|, rounded up
+    double typical_residual = 0.0;  // root mean square
+
+    [[nodiscard]] std::int64_t memory_bytes() const noexcept {
+        return std::ssize(blocks) + 8 * std::ssize(scales) + 4 * std::ssize(basis);
+    }
 };
 
 VectorIndex::VectorIndex(std::span<const float> rows, std::int64_t n, std::int64_t d)
-    : n_(n), d_(d), width_((d + 63) / 64 * 64) {
+    : n_(n), d_(d) {
     check_shape(rows.size(), n, d, "rows");
     const auto& kernel = similarity_kernels();
     rows_.assign(rows.begin(), rows.end());
     inverse_norms_.resize(idx(n));
-    scales_.resize(idx(n));
-    errors_.resize(idx(n));
-    bytes_.resize(idx(n * width_));
-    std::vector<float> scaled(idx(d));
+    Nibbles nibbles(n, d);
+    std::vector<float> unit_row(idx(d));
+    std::vector<std::int8_t> bytes(idx(d));
     for (std::int64_t i = 0; i < n; ++i) {
         const float* row = &rows_[idx(i * d)];
-        double squared = 0.0;
-        kernel.squared_norms(row, 1, d, d, &squared);
-        const float inverse = inverse_norm(squared, i, "rows");
-        inverse_norms_[idx(i)] = inverse;
-        for (std::int64_t c = 0; c < d; ++c) scaled[idx(c)] = row[c] * inverse;
-        const double error =
-            quantise<std::int8_t>(scaled, 127.0, &bytes_[idx(i * width_)], scales_[idx(i)]);
-        // The product with the inverse was rounded: relatively 2^-24 a value, and as much for the
-        // inverse itself.
-        errors_[idx(i)] = static_cast<float>(error * (1.0 + 1e-6) + 0x1p-22);
+        float square = 0.0F;
+        kernel.dots(row, row, 1, d, &square, nullptr);
+        const auto exactly = [&](std::int64_t) {
+            double squared = 0.0;
+            kernel.squared_norms(row, 1, d, &squared);
+            return squared;
+        };
+        float& inverse = inverse_norms_[idx(i)];
+        inverse_norms({&square, 1}, i, exactly, &inverse);
+        for (std::int64_t c = 0; c < d; ++c) unit_row[idx(c)] = row[c] * inverse;
+        nibbles.set(i, unit_row, bytes);
     }
-    build_coarse();
+    nibbles_ = std::make_shared<const Nibbles>(std::move(nibbles));
+    project();
 }
 
-void VectorIndex::build_coarse() {
+void VectorIndex::project() {
     constexpr std::int64_t kEnoughRows = 2048;  // fewer are scanned as they are before it pays
     constexpr std::int64_t kEnoughDimensions = 128;
-    constexpr std::int64_t kMostDimensions =
-        2048;                             // float32 sums of more are off by more than 1e-5
     constexpr double kMostOutside = 0.6;  // mean squared residual; more leaves nothing to discard
-    if (n_ < kEnoughRows || d_ < kEnoughDimensions || d_ > kMostDimensions) return;
-    Coarse made;
-    made.basis = main_directions(rows_, inverse_norms_, n_, d_);
+    if (n_ < kEnoughRows || d_ < kEnoughDimensions || d_ > kMostProjected) return;
+    Projection made;
+    made.basis = main_directions(rows_, inverse_norms_, n_, d_, kDirections);
     if (made.basis.empty()) return;
-    made.bytes.resize(idx(n_ * kDirections));
-    made.scales.resize(idx(n_));
-    made.residuals.resize(idx(n_));
+    const std::int64_t padded = rounded_up(n_, kernels::kRowsAtOnce);
+    made.blocks.assign(idx(padded * kDirections), 0);
+    made.scales.assign(idx(padded), 0.0F);
+    made.residuals.assign(idx(padded), -kInfinity);  // no bound of a row that is none
     std::vector<float> projection(idx(kDirections));
+    std::vector<std::int8_t> bytes(idx(kDirections));
     double outside = 0.0;
     double error = 0.0;
     for (std::int64_t i = 0; i < n_; ++i) {
-        similarity_kernels().dots(&rows_[idx(i * d_)], made.basis.data(), kDirections, d_, d_,
-                                  projection.data());
+        similarity_kernels().dots(&rows_[idx(i * d_)], made.basis.data(), kDirections, d_,
+                                  projection.data(), nullptr);
         for (auto& v : projection) v *= inverse_norms_[idx(i)];
-        error = std::max(error,
-                         quantise<std::int8_t>(projection, 127.0, &made.bytes[idx(i * kDirections)],
-                                               made.scales[idx(i)]));
+        error = std::max(error, quantise(projection, 63.0F, bytes.data(), made.scales[idx(i)]));
+        std::uint8_t* const block = &made.blocks[idx(i / 16 * 16 * kDirections + i % 16 * 4)];
+        for (std::int64_t c = 0; c < kDirections; ++c) {
+            block[c / 4 * 64 + c % 4] = static_cast<std::uint8_t>(bytes[idx(c)] + 64);
+        }
         const double rest = inverse_norms_[idx(i)] == 0.0F ? 0.0 : residual(projection);
         made.residuals[idx(i)] = static_cast<float>(rest * (1.0 + 1e-6));
         outside += rest * rest;
     }
     if (outside > kMostOutside * static_cast<double>(n_)) return;
     made.error = static_cast<float>(error * (1.0 + 1e-6));
-    coarse_ = std::make_shared<const Coarse>(std::move(made));
+    made.typical_residual = std::sqrt(outside / static_cast<double>(n_));
+    projection_ = std::make_shared<const Projection>(std::move(made));
 }
 
 std::int64_t VectorIndex::memory_bytes() const noexcept {
-    const std::int64_t coarse = coarse_ ? n_ * (kDirections + 8) + kDirections * d_ * 4 : 0;
-    return n_ * (d_ * 4 + width_ + 12) + coarse;
+    return n_ * (d_ + 1) * 4 + nibbles_->memory_bytes() +
+           (projection_ ? projection_->memory_bytes() : 0);
 }
 
-struct VectorIndex::Prepared {
-    std::int64_t k;
-    std::vector<float> unit;             // the query divided by its norm
-    std::vector<std::int16_t> integers;  // about unit / scale
-    float scale;
-    double rounding;  // of two float32 sums
-    float base;       // of every row's error bound
-    float factor;     // times the row's own error
+// One search. Rows pass from bound to bound; each bound is at least the cosine as `dots` gives it,
+// so a row below `least`, which k rows are known to reach, is none of the k best.
+//
+// With t a the query as bytes and s b the row: q.r - (t a).(s b) = (q - t a).r + (t a).(r - s b),
+// so that with |r| = 1 the error is at most |q - t a| + |t a| |r - s b|, and |t a| <= |q| + |q - t
+// a|.
+class VectorIndex::Search {
+  public:
+    Search(const VectorIndex& index, std::span<const float> query, std::int64_t k)
+        : index_(index),
+          unit_(unit(query, 0, similarity_kernels())),
+          k_(k),
+          padded_(rounded_up(index.n_, kernels::kRowsAtOnce)),
+          // Of two float32 sums: at most d / 16 + 4 additions each, and a few products; twice over.
+          rounding_((static_cast<double>(index.d_) / 16.0 + 32.0) * 0x1p-23),
+          scratch_(Scratch::of(padded_, index.nibbles_->width, k)) {
+        if (!by_projection()) by_nibbles();
+    }
+
+    // The best rows as ranked() words, descending.
+    std::vector<std::uint64_t> best() {
+        constexpr std::size_t kChunk = 8;
+        auto& candidates = scratch_.candidates;
+        std::sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+            return a.bound != b.bound ? a.bound > b.bound : a.row < b.row;
+        });
+        std::vector<std::uint64_t> heap;
+        heap.reserve(idx(k_) + kChunk);
+        std::int32_t rows[kChunk];
+        float cosines[kChunk];
+        for (std::size_t i = 0; i < candidates.size();) {
+            const bool full = heap.size() == idx(k_);
+            if (full && candidates[i].bound < cosine_of(heap.front())) break;
+            const std::size_t count = std::min(kChunk, candidates.size() - i);
+            for (std::size_t j = 0; j < count; ++j) rows[j] = candidates[i + j].row;
+            compute({rows, count}, cosines);
+            for (std::size_t j = 0; j < count; ++j) {
+                const auto word = ranked(cosines[j], rows[j]);
+                if (heap.size() == idx(k_)) {
+                    if (word < heap.front()) continue;
+                    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+                    heap.pop_back();
+                }
+                heap.push_back(word);
+                std::push_heap(heap.begin(), heap.end(), std::greater<>());
+            }
+            i += count;
+            computed_ += static_cast<std::int64_t>(count);
+        }
+        std::sort_heap(heap.begin(), heap.end(), std::greater<>());
+        return heap;
+    }
+
+    [[nodiscard]] std::int64_t computed() const noexcept { return computed_; }
+
+  private:
+    void compute(std::span<const std::int32_t> rows, float* cosines) const {
+        similarity_kernels().dots_at(unit_.data(), index_.rows_.data(), rows.data(),
+                                     std::ssize(rows), index_.d_, cosines);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            cosines[i] *= index_.inverse_norms_[idx(rows[i])];
+        }
+    }
+
+    // Rows whose bound reaches what k rows are known to reach: those that look best.
+    std::int64_t within_bounds() {
+        const auto& kernel = bound_kernels();
+        const float* const bounds = scratch_.bounds.data();
+        std::int32_t* const found = scratch_.found.data();
+        const float looks = kernel.kth_largest(bounds, padded_, k_, scratch_.heap.data());
+        kernel.at_least(bounds, padded_, looks, found);
+        compute({found, idx(k_)}, scratch_.cosines.data());
+        const auto* const first = scratch_.cosines.data();
+        least_ = std::max(least_, *std::min_element(first, first + k_));
+        return kernel.at_least(bounds, padded_, least_, found);
+    }
+
+    // False if the projection says too little.
+    bool by_projection() {
+        constexpr double kTooMuch = 0.3;  // added to the rows' bounds discards few of them
+        const std::int64_t most = index_.n_ / 16;
+        if (!index_.projection_ || k_ > most) return false;
+        const Projection& rows = *index_.projection_;
+        const std::span projection(scratch_.cosines.data(), idx(kDirections));
+        similarity_kernels().dots(unit_.data(), rows.basis.data(), kDirections, index_.d_,
+                                  projection.data(), nullptr);
+        const double rest = residual(projection);
+        if (rest * rows.typical_residual > kTooMuch) return false;
+        const QueryBytes query = query_bytes(projection, scratch_.bytes);
+        const double base =
+            1.01 * (query.error + double{rows.error}) + kNotQuiteOrthonormal + rounding_;
+        const BoundTerms terms{128 * query.sum, query.scale / 2, static_cast<float>(base),
+                               static_cast<float>(rest * (1.0 + 1e-6))};
+        bound_kernels().of_bytes(scratch_.bytes.data(), rows.blocks.data(), padded_, kDirections,
+                                 terms, rows.scales.data(), rows.residuals.data(),
+                                 scratch_.bounds.data());
+        const std::int64_t count = within_bounds();
+        if (count > most) return false;
+        scratch_.candidates.clear();
+        for (std::int64_t i = 0; i < count; ++i) {
+            const auto row = scratch_.found[idx(i)];
+            scratch_.candidates.push_back({scratch_.bounds[idx(row)], row});
+        }
+        return true;
+    }
+
+    void by_nibbles() {
+        const Nibbles& rows = *index_.nibbles_;
+        const QueryBytes query = query_bytes(unit_, scratch_.bytes);
+        std::fill(scratch_.bytes.begin() + index_.d_, scratch_.bytes.begin() + rows.width,
+                  std::int8_t{0});
+        const BoundTerms terms{15 * query.sum, 8.0F * query.scale,
+                               static_cast<float>(query.error * (1.0 + 1e-6) + rounding_),
+                               static_cast<float>(1.0 + 1e-5 + query.error)};
+        bound_kernels().of_nibbles(scratch_.bytes.data(), rows.high.data(), padded_, rows.width,
+                                   terms, rows.scales.data(), rows.high_errors.data(),
+                                   scratch_.bounds.data());
+        const std::int64_t count = within_bounds();
+        bound_kernels().nibble_products(scratch_.bytes.data(), rows.low.data(), rows.width,
+                                        scratch_.found.data(), count, scratch_.sums.data());
+        scratch_.candidates.clear();
+        for (std::int64_t i = 0; i < count; ++i) {
+            const auto row = scratch_.found[idx(i)];
+            // high stood for the middle of its 16 values: low = 8.
+            const auto more = static_cast<float>(scratch_.sums[idx(i)] - 8 * query.sum);
+            const float bound = scratch_.bounds[idx(row)] +
+                                more * query.scale * rows.scales[idx(row)] +
+                                terms.factor * (rows.errors[idx(row)] - rows.high_errors[idx(row)]);
+            if (bound >= least_) scratch_.candidates.push_back({bound, row});
+        }
+    }
+
+    const VectorIndex& index_;
+    std::vector<float> unit_;
+    std::int64_t k_;
+    std::int64_t padded_;
+    double rounding_;
+    Scratch& scratch_;
+    float least_ = -kInfinity;
+    std::int64_t computed_ = 0;
 };
 
-VectorIndex::Prepared VectorIndex::prepare(std::span<const float> query, std::int64_t k) const {
+std::int64_t VectorIndex::checked(std::span<const float> query, std::int64_t k) const {
     check_k(k);
     if (std::ssize(query) != d_) {
         invalid("query has " + std::to_string(query.size()) +
                 " values, but the index has rows of " + std::to_string(d_));
     }
-    Prepared out;
-    out.k = std::min(k, n_);
-    out.unit = unit(query, 0, similarity_kernels());
-    out.integers.resize(idx(width_));
-    // As fine as 32 bits allow: the query's own error is then far below the rows'.
-    const double of_query =
-        quantise(std::span<const float>(out.unit), finest(width_), out.integers.data(), out.scale);
-    // q.r - (t a).(s b) = (q - t a).r + (t a).(r - s b), so that with |r| = 1 the error is at most
-    // |q - t a| + |t a| |r - s b|, and |t a| <= |q| + |q - t a|. To that comes the rounding of the
-    // float32 sums the bound is compared with: at most d / 16 + 4 additions each, and a few
-    // products; twice over.
-    out.rounding = (static_cast<double>(d_) / 16.0 + 32.0) * 0x1p-23;
-    out.base = static_cast<float>(of_query * (1.0 + 1e-6) + out.rounding);
-    out.factor = static_cast<float>(1.0 + 1e-5 + of_query);
-    return out;
-}
-
-float VectorIndex::cosine(const Prepared& query, std::int32_t row) const {
-    float dot = 0.0F;
-    similarity_kernels().dots(query.unit.data(), &rows_[idx(row * d_)], 1, d_, d_, &dot);
-    return dot * inverse_norms_[idx(row)];
-}
-
-// Rows whose projection lets them be among the best k; empty if that says too little.
-std::vector<std::int32_t> VectorIndex::by_projection(const Prepared& query) const {
-    const auto& kernel = similarity_kernels();
-    const Coarse& coarse = *coarse_;
-    Scratch& scratch = Scratch::of(n_, query.k);
-    float* const about = scratch.about.data();
-    std::int32_t* const found = scratch.found.data();
-    const float* const residuals = coarse.residuals.data();
-    const std::span<float> projection = scratch.projection;
-    kernel.dots(query.unit.data(), coarse.basis.data(), kDirections, d_, d_, projection.data());
-    float scale = 0.0F;
-    const double off =
-        quantise<std::int16_t>(projection, finest(kDirections), scratch.integers.data(), scale);
-    kernel.scan(scratch.integers.data(), coarse.bytes.data(), n_, kDirections, scale,
-                coarse.scales.data(), about);
-
-    // Any k rows give a lower bound of the k-th best cosine; those that look best, a good one.
-    const float looks =
-        kernel.kth_lower_bound(about, residuals, n_, 0.0F, 0.0F, query.k, scratch.heap.data());
-    kernel.at_least(about, residuals, n_, 0.0F, 0.0F, looks, found);
-    float least = std::numeric_limits<float>::infinity();
-    for (std::int64_t i = 0; i < query.k; ++i) least = std::min(least, cosine(query, found[i]));
-    const double base = 1.01 * (off + double{coarse.error}) + kNotQuiteOrthonormal + query.rounding;
-    const auto count =
-        kernel.at_least(about, residuals, n_, static_cast<float>(base),
-                        static_cast<float>(residual(projection) * (1.0 + 1e-6)), least, found);
-    if (count > n_ / 8) return {};
-    std::vector<std::int32_t> out;
-    for (std::int64_t i = 0; i < count; ++i) {
-        const auto row = found[i];
-        float near = 0.0F;
-        kernel.scan(query.integers.data(), &bytes_[idx(row * width_)], 1, width_, query.scale,
-                    &scales_[idx(row)], &near);
-        if (near + (query.base + query.factor * errors_[idx(row)]) >= least) out.push_back(row);
-    }
-    return out;
-}
-
-std::vector<std::int32_t> VectorIndex::candidates_of(const Prepared& query) const {
-    if (coarse_ && query.k <= n_ / 16) {
-        auto found = by_projection(query);
-        if (std::ssize(found) >= query.k) return found;
-    }
-    const auto& kernel = similarity_kernels();
-    Scratch& scratch = Scratch::of(n_, query.k);
-    float* const about = scratch.about.data();
-    std::int32_t* const found = scratch.found.data();
-    kernel.scan(query.integers.data(), bytes_.data(), n_, width_, query.scale, scales_.data(),
-                about);
-    const float least = kernel.kth_lower_bound(about, errors_.data(), n_, query.base, query.factor,
-                                               query.k, scratch.heap.data());
-    const auto count =
-        kernel.at_least(about, errors_.data(), n_, query.base, query.factor, least, found);
-    return {found, found + count};
+    return std::min(k, n_);
 }
 
 Neighbours VectorIndex::search(std::span<const float> query, std::int64_t k) const {
-    const Prepared prepared = prepare(query, k);
     Neighbours out;
-    out.k = prepared.k;
+    out.k = checked(query, k);
     if (out.k == 0) return out;
-    std::vector<std::uint64_t> words;
-    for (const auto row : candidates_of(prepared)) {
-        words.push_back(ranked(cosine(prepared, row), row));
-    }
-    const auto end = words.begin() + out.k;
-    std::partial_sort(words.begin(), end, words.end(), std::greater<>());
-    out.ids.resize(idx(out.k));
-    out.cosines.resize(idx(out.k));
-    std::transform(words.begin(), end, out.ids.begin(), row_of);
-    std::transform(words.begin(), end, out.cosines.begin(), cosine_of);
+    const auto words = Search(*this, query, out.k).best();
+    out.ids.resize(words.size());
+    out.cosines.resize(words.size());
+    std::transform(words.begin(), words.end(), out.ids.begin(), row_of);
+    std::transform(words.begin(), words.end(), out.cosines.begin(), cosine_of);
     return out;
 }
 
 std::int64_t VectorIndex::candidates(std::span<const float> query, std::int64_t k) const {
-    const Prepared prepared = prepare(query, k);
-    return prepared.k == 0 ? 0 : std::ssize(candidates_of(prepared));
+    const std::int64_t most = checked(query, k);
+    if (most == 0) return 0;
+    Search search(*this, query, most);
+    (void)search.best();
+    return search.computed();
 }
 
 }  // namespace bookrag

@@ -45,23 +45,26 @@ struct Neighbours {
 // Measured by benchmarks/bench_similarity.py.
 inline constexpr std::int64_t kHnswCrossover = 50'000;
 
-// Rows kept for many searches: float32 and, a quarter of that, int8 with a scale a row.
+// Rows kept for many searches: float32 and, a quarter of that, bytes with a scale a row, in two
+// planes: the high nibbles of all rows, and the low ones.
 //
-// A search reads the int8 copy of all rows and bounds each cosine's error by Cauchy-Schwarz from
-// what rounding took away, |r - s b| of the row (kept) and |q - t a| of the query. Rows whose upper
-// bound reaches the k-th best lower bound, some tens, are computed in float32.
+// A search reads the high nibbles and bounds each cosine's error by Cauchy-Schwarz from what
+// rounding took away, |r - s b| of the row (kept) and |q - t a| of the query. Rows whose bound
+// reaches the exact cosines of the k that look best, a fifth of random directions, are bounded
+// again with their low nibbles; the tens that are left are computed in float32, best first, until
+// no bound reaches the k-th best.
 //
-// Where the rows lie near a subspace, as embeddings do, a coarser copy comes before: int8 of their
-// projection onto 64 orthonormal directions, found by subspace iteration (Halko, Martinsson, Tropp,
-// SIAM Review 2011); at d = 384 a sixth of the int8 rows. What lies outside the subspace adds at
-// most the product of the two residuals' norms, so rows that cannot reach the exact cosines of the
-// k that look best go no further.
+// Where the rows lie near a subspace, as embeddings may do, a coarser copy comes before: bytes of
+// their projection onto 32 orthonormal directions, found by subspace iteration (Halko, Martinsson,
+// Tropp, SIAM Review 2011); at d = 384 a sixth of the high nibbles. What lies outside the subspace
+// adds at most the product of the two residuals' norms. It is skipped for queries that mostly lie
+// outside.
 //
 // Every step discards by a bound: the answer is that of cosine_topk, always. Immutable; any number
 // of threads may search it, each keeping O(n) scratch memory for its next search.
 class VectorIndex {
   public:
-    // Copies the rows. O(64 n d). Throws Error as cosine_topk.
+    // Copies the rows. O(32 n d). Throws Error as cosine_topk.
     VectorIndex(std::span<const float> rows, std::int64_t n, std::int64_t d);
 
     // One query of d values. O(n d) bytes read.
@@ -74,23 +77,18 @@ class VectorIndex {
     [[nodiscard]] std::int64_t candidates(std::span<const float> query, std::int64_t k) const;
 
   private:
-    struct Prepared;
-    struct Coarse;  // the projection, or nothing if it would not discard enough
-    [[nodiscard]] Prepared prepare(std::span<const float> query, std::int64_t k) const;
-    [[nodiscard]] std::vector<std::int32_t> candidates_of(const Prepared& query) const;
-    [[nodiscard]] std::vector<std::int32_t> by_projection(const Prepared& query) const;
-    void build_coarse();
-    [[nodiscard]] float cosine(const Prepared& query, std::int32_t row) const;
+    struct Nibbles;
+    struct Projection;
+    class Search;
+    [[nodiscard]] std::int64_t checked(std::span<const float> query, std::int64_t k) const;
+    void project();
 
     std::int64_t n_;
     std::int64_t d_;
-    std::int64_t width_;                // of an int8 row: d rounded up to 64
     std::vector<float> rows_;           // as given
     std::vector<float> inverse_norms_;  // 0 of a row of zeros
-    std::vector<std::int8_t> bytes_;    // row i is about bytes * scales[i], scaled to unit norm
-    std::vector<float> scales_;
-    std::vector<float> errors_;  // |unit row - what bytes and scale give|, rounded up
-    std::shared_ptr<const Coarse> coarse_;
+    std::shared_ptr<const Nibbles> nibbles_;
+    std::shared_ptr<const Projection> projection_;  // nothing if it would not discard enough
 };
 
 // Late interaction (ColBERT: Khattab and Zaharia, SIGIR 2020): of each document the sum, over the

@@ -32,26 +32,59 @@ BOOKRAG_INLINE bool any(const I16& mask) {
 #endif
 }
 
-// The last, incomplete 16 values, filled up with zeros.
-BOOKRAG_INLINE void load_tail(F16& to, const float* from, std::int64_t count) {
-    float padded[16] = {};
-    for (std::int64_t i = 0; i < count; ++i) padded[i] = from[i];
-    load(to, padded);
+// 16 values as float32, from either type.
+BOOKRAG_INLINE void load_wide(F16& to, const float* from) {
+    load(to, from);
 }
 
-// Rows at once: independent chains of additions fill the pipeline.
-template <int Rows>
-BOOKRAG_INLINE void dots_of(const float* query, const float* rows, std::int64_t d,
-                            std::int64_t stride, float* out) {
+BOOKRAG_INLINE void load_wide(F16& to, const std::uint16_t* from) {
+#if defined(__AVX512F__)  // gcc 12 warns of the intrinsic without a mask
+    to = reinterpret_cast<F16>(
+        _mm512_maskz_cvtph_ps(0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
+#elif defined(__F16C__)
+    for (int part = 0; part < 2; ++part) {
+        const __m256 wide =
+            _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 8 * part)));
+        __builtin_memcpy(reinterpret_cast<float*>(&to) + 8 * part, &wide, sizeof wide);
+    }
+#else
+    // Exponent and mantissa moved up, then multiplied by 2^112: the difference of the exponents'
+    // biases. Exact for subnormal halves too.
+    typedef std::uint16_t H16 __attribute__((vector_size(32)));
+    H16 half;
+    __builtin_memcpy(&half, from, sizeof half);
+    const I16 bits = __builtin_convertvector(half, I16);
+    const I16 size = (bits & 0x7FFF) << 13;
+    const F16 value = reinterpret_cast<F16>(size) * 0x1p112F;
+    const F16 whole = size >= 0x0F800000 ? F16{} + kInfinity : value;
+    to = reinterpret_cast<F16>(reinterpret_cast<I16>(whole) | ((bits & 0x8000) << 16));
+#endif
+}
+
+// The last, incomplete 16 values, filled up with zeros.
+template <typename Value>
+BOOKRAG_INLINE void load_tail(F16& to, const Value* from, std::int64_t count) {
+    Value padded[16] = {};
+    for (std::int64_t i = 0; i < count; ++i) padded[i] = from[i];
+    load_wide(to, padded);
+}
+
+// Rows at once: independent chains of additions fill the pipeline. With Squares the rows' squared
+// norms as well: every value is read once.
+template <int Rows, bool Squares, typename Value>
+BOOKRAG_INLINE void dots_of(const float* query, const Value* const (&rows)[Rows], std::int64_t d,
+                            float* out, float* squares) {
     F16 sum[Rows] = {};
+    F16 square[Rows] = {};
     std::int64_t c = 0;
     for (; c + 16 <= d; c += 16) {
         F16 q;
         load(q, query + c);
         for (int r = 0; r < Rows; ++r) {
             F16 x;
-            load(x, rows + r * stride + c);
+            load_wide(x, rows[r] + c);
             sum[r] += q * x;
+            if (Squares) square[r] += x * x;
         }
     }
     if (c < d) {
@@ -59,24 +92,69 @@ BOOKRAG_INLINE void dots_of(const float* query, const float* rows, std::int64_t 
         load_tail(q, query + c, d - c);
         for (int r = 0; r < Rows; ++r) {
             F16 x;
-            load_tail(x, rows + r * stride + c, d - c);
+            load_tail(x, rows[r] + c, d - c);
             sum[r] += q * x;
+            if (Squares) square[r] += x * x;
         }
     }
-    for (int r = 0; r < Rows; ++r) out[r] = sum_of(sum[r]);
+    for (int r = 0; r < Rows; ++r) {
+        out[r] = sum_of(sum[r]);
+        if (Squares) squares[r] = sum_of(square[r]);
+    }
 }
 
-void dots(const float* query, const float* rows, std::int64_t n, std::int64_t d,
-          std::int64_t stride, float* out) {
+template <bool Squares, typename Value>
+BOOKRAG_INLINE void dots_with_all(const float* query, const Value* rows, std::int64_t n,
+                                  std::int64_t d, float* out, float* squares) {
     std::int64_t i = 0;
-    for (; i + 4 <= n; i += 4) dots_of<4>(query, rows + i * stride, d, stride, out + i);
-    for (; i < n; ++i) dots_of<1>(query, rows + i * stride, d, stride, out + i);
+    for (; i + 4 <= n; i += 4) {
+        const Value* const four[4] = {rows + i * d, rows + (i + 1) * d, rows + (i + 2) * d,
+                                      rows + (i + 3) * d};
+        dots_of<4, Squares>(query, four, d, out + i, Squares ? squares + i : nullptr);
+    }
+    for (; i < n; ++i) {
+        const Value* const one[1] = {rows + i * d};
+        dots_of<1, Squares>(query, one, d, out + i, Squares ? squares + i : nullptr);
+    }
 }
 
-void squared_norms(const float* rows, std::int64_t n, std::int64_t d, std::int64_t stride,
-                   double* out) {
+template <typename Value>
+BOOKRAG_INLINE void dots_with(const float* query, const Value* rows, std::int64_t n, std::int64_t d,
+                              float* out, float* squares) {
+    if (squares == nullptr) {
+        dots_with_all<false>(query, rows, n, d, out, nullptr);
+    } else {
+        dots_with_all<true>(query, rows, n, d, out, squares);
+    }
+}
+
+void dots(const float* query, const float* rows, std::int64_t n, std::int64_t d, float* out,
+          float* squares) {
+    dots_with(query, rows, n, d, out, squares);
+}
+
+void dots_of_halves(const float* query, const std::uint16_t* rows, std::int64_t n, std::int64_t d,
+                    float* out, float* squares) {
+    dots_with(query, rows, n, d, out, squares);
+}
+
+void dots_at(const float* query, const float* rows, const std::int32_t* ids, std::int64_t count,
+             std::int64_t d, float* out) {
+    std::int64_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        const float* const four[4] = {rows + ids[i] * d, rows + ids[i + 1] * d,
+                                      rows + ids[i + 2] * d, rows + ids[i + 3] * d};
+        dots_of<4, false>(query, four, d, out + i, nullptr);
+    }
+    for (; i < count; ++i) {
+        const float* const one[1] = {rows + ids[i] * d};
+        dots_of<1, false>(query, one, d, out + i, nullptr);
+    }
+}
+
+void squared_norms(const float* rows, std::int64_t n, std::int64_t d, double* out) {
     for (std::int64_t i = 0; i < n; ++i) {
-        const float* row = rows + i * stride;
+        const float* row = rows + i * d;
         D8 sum{};
         std::int64_t c = 0;
         for (; c + 8 <= d; c += 8) {
@@ -92,190 +170,33 @@ void squared_norms(const float* rows, std::int64_t n, std::int64_t d, std::int64
     }
 }
 
-void widen(const std::uint16_t* half, std::int64_t count, float* out) {
-    // Exponent and mantissa moved up, then multiplied by 2^112: the difference of the exponents'
-    // biases. Exact for subnormal halves too.
-    std::int64_t i = 0;
-    const float scale = 0x1p112F;
-    for (; i < count; ++i) {
-        const auto bits = static_cast<std::uint32_t>(half[i] & 0x7FFFU) << 13;
-        float value;
-        __builtin_memcpy(&value, &bits, sizeof value);
-        value *= scale;
-        value = bits >= 0x0F800000U ? kInfinity : value;
-        out[i] = (half[i] & 0x8000U) != 0 ? -value : value;
-    }
-}
-
-// ---------------------------------------------------------------- int8
-
-// Two lanes' products of 16-bit integers added into one of 32 bits, over 32 values.
-#if defined(__AVX512F__)
-struct Wide {
-    __m512i v;
-};
-BOOKRAG_INLINE void add_products(Wide& sum, const std::int16_t* query, const std::int8_t* row) {
-    const __m512i b =
-        _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row)));
-    sum.v = _mm512_add_epi32(sum.v, _mm512_madd_epi16(_mm512_loadu_si512(query), b));
-}
-// Sums of four at once. Halves by shuffles: gcc 12 warns of its own extraction intrinsics.
-BOOKRAG_INLINE void sums_of(const Wide (&s)[4], std::int32_t* out) {
-    typedef std::int32_t I8 __attribute__((vector_size(32)));
-    typedef std::int32_t I4 __attribute__((vector_size(16)));
-    __m128i quarter[4];
-    for (int r = 0; r < 4; ++r) {
-        const auto v = reinterpret_cast<I16>(s[r].v);
-        const I8 half = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
-                        __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
-        const I4 sum = __builtin_shufflevector(half, half, 0, 1, 2, 3) +
-                       __builtin_shufflevector(half, half, 4, 5, 6, 7);
-        quarter[r] = reinterpret_cast<__m128i>(sum);
-    }
-    const __m128i all = _mm_hadd_epi32(_mm_hadd_epi32(quarter[0], quarter[1]),
-                                       _mm_hadd_epi32(quarter[2], quarter[3]));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), all);
-}
-#elif defined(__AVX2__)
-struct Wide {
-    __m256i v;
-};
-BOOKRAG_INLINE void add_products(Wide& sum, const std::int16_t* query, const std::int8_t* row) {
-    for (int part = 0; part < 2; ++part) {
-        const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(query + 16 * part));
-        const __m256i b = _mm256_cvtepi8_epi16(
-            _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + 16 * part)));
-        sum.v = _mm256_add_epi32(sum.v, _mm256_madd_epi16(a, b));
-    }
-}
-BOOKRAG_INLINE void sums_of(const Wide (&s)[4], std::int32_t* out) {
-    __m128i quarter[4];
-    for (int r = 0; r < 4; ++r) {
-        quarter[r] =
-            _mm_add_epi32(_mm256_castsi256_si128(s[r].v), _mm256_extracti128_si256(s[r].v, 1));
-    }
-    const __m128i all = _mm_hadd_epi32(_mm_hadd_epi32(quarter[0], quarter[1]),
-                                       _mm_hadd_epi32(quarter[2], quarter[3]));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), all);
-}
-#elif defined(__SSE4_1__)
-struct Wide {
-    __m128i v;
-};
-BOOKRAG_INLINE void add_products(Wide& sum, const std::int16_t* query, const std::int8_t* row) {
-    for (int part = 0; part < 4; ++part) {
-        const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(query + 8 * part));
-        const __m128i b =
-            _mm_cvtepi8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + 8 * part)));
-        sum.v = _mm_add_epi32(sum.v, _mm_madd_epi16(a, b));
-    }
-}
-BOOKRAG_INLINE void sums_of(const Wide (&s)[4], std::int32_t* out) {
-    const __m128i all =
-        _mm_hadd_epi32(_mm_hadd_epi32(s[0].v, s[1].v), _mm_hadd_epi32(s[2].v, s[3].v));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), all);
-}
+void inverse_roots(const float* squares, std::int64_t n, float* out) {
+    for (std::int64_t i = 0; i < n; i += 4) {
+        typedef float F4 __attribute__((vector_size(16)));
+        F4 square = {};
+        const std::int64_t count = n - i < 4 ? n - i : 4;
+        for (std::int64_t r = 0; r < count; ++r) square[r] = squares[i + r];
+#if defined(__SSE2__)
+        const auto root = reinterpret_cast<F4>(_mm_sqrt_ps(reinterpret_cast<__m128>(square)));
 #else
-struct Wide {
-    std::int32_t v;
-};
-BOOKRAG_INLINE void add_products(Wide& sum, const std::int16_t* query, const std::int8_t* row) {
-    for (int i = 0; i < 32; ++i) sum.v += query[i] * row[i];
-}
-BOOKRAG_INLINE void sums_of(const Wide (&s)[4], std::int32_t* out) {
-    for (int r = 0; r < 4; ++r) out[r] = s[r].v;
-}
+        F4 root;
+        for (int r = 0; r < 4; ++r) root[r] = __builtin_sqrtf(square[r]);
 #endif
-
-// Sums to products with the scales, four at once.
-BOOKRAG_INLINE void scale_sums(const std::int32_t* sums, float query_scale, const float* scales,
-                               float* out) {
-    typedef std::int32_t I4 __attribute__((vector_size(16)));
-    typedef float F4 __attribute__((vector_size(16)));
-    I4 whole;
-    F4 scale;
-    __builtin_memcpy(&whole, sums, sizeof whole);
-    __builtin_memcpy(&scale, scales, sizeof scale);
-    const F4 product = __builtin_convertvector(whole, F4) * query_scale * scale;
-    __builtin_memcpy(out, &product, sizeof product);
+        const F4 inverse = (square > 1e-20F) & (square < 1e30F) ? 1.0F / root : F4{};
+        for (std::int64_t r = 0; r < count; ++r) out[i + r] = inverse[r];
+    }
 }
 
-void scan(const std::int16_t* query, const std::int8_t* rows, std::int64_t n, std::int64_t width,
-          float query_scale, const float* scales, float* out) {
-    std::int32_t sums[4];
+void widen(const std::uint16_t* half, std::int64_t count, float* out) {
+    F16 wide;
     std::int64_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        Wide sum[4] = {};
-        const std::int8_t* row = rows + i * width;
-        for (std::int64_t c = 0; c < width; c += 32) {
-            for (int r = 0; r < 4; ++r) add_products(sum[r], query + c, row + r * width + c);
-        }
-        sums_of(sum, sums);
-        scale_sums(sums, query_scale, scales + i, out + i);
+    for (; i + 16 <= count; i += 16) {
+        load_wide(wide, half + i);
+        store(out + i, wide);
     }
-    for (; i < n; ++i) {
-        Wide sum[4] = {};
-        for (std::int64_t c = 0; c < width; c += 32) {
-            add_products(sum[0], query + c, rows + i * width + c);
-        }
-        sums_of(sum, sums);
-        out[i] = static_cast<float>(sums[0]) * query_scale * scales[i];
-    }
-}
-
-// Replaces the least of a heap of k values by a larger one.
-BOOKRAG_INLINE void replace_least(float* heap, std::int64_t k, float value) {
-    std::int64_t at = 0;
-    while (2 * at + 1 < k) {
-        std::int64_t child = 2 * at + 1;
-        if (child + 1 < k && heap[child + 1] < heap[child]) ++child;
-        if (heap[child] >= value) break;
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = value;
-}
-
-float kth_lower_bound(const float* values, const float* errors, std::int64_t n, float base,
-                      float factor, std::int64_t k, float* heap) {
-    for (std::int64_t i = 0; i < k; ++i) heap[i] = -kInfinity;
-    std::int64_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        F16 v, e;
-        load(v, values + i);
-        load(e, errors + i);
-        const F16 lower = v - (base + factor * e);
-        if (!any(lower > heap[0])) continue;
-        for (int lane = 0; lane < 16; ++lane) {
-            if (lower[lane] > heap[0]) replace_least(heap, k, lower[lane]);
-        }
-    }
-    for (; i < n; ++i) {
-        const float lower = values[i] - (base + factor * errors[i]);
-        if (lower > heap[0]) replace_least(heap, k, lower);
-    }
-    return heap[0];
-}
-
-std::int64_t at_least(const float* values, const float* errors, std::int64_t n, float base,
-                      float factor, float least, std::int32_t* out) {
-    std::int64_t size = 0;
-    std::int64_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        F16 v, e;
-        load(v, values + i);
-        load(e, errors + i);
-        const F16 upper = v + (base + factor * e);
-        if (!any(upper >= least)) continue;
-        for (int lane = 0; lane < 16; ++lane) {
-            if (upper[lane] >= least) out[size++] = static_cast<std::int32_t>(i + lane);
-        }
-    }
-    for (; i < n; ++i) {
-        const float upper = values[i] + (base + factor * errors[i]);
-        if (upper >= least) out[size++] = static_cast<std::int32_t>(i);
-    }
-    return size;
+    if (i == count) return;
+    load_tail(wide, half + i, count - i);
+    for (std::int64_t lane = 0; i < count; ++i, ++lane) out[i] = wide[lane];
 }
 
 // ---------------------------------------------------------------- late interaction
@@ -330,6 +251,6 @@ bool all_finite(const float* values, std::int64_t count) {
 }  // namespace
 
 extern const SimilarityKernels similarity_kernels{
-    dots, squared_norms, widen, scan, kth_lower_bound, at_least, best_matches, all_finite};
+    dots, dots_of_halves, dots_at, squared_norms, inverse_roots, widen, best_matches, all_finite};
 
 BOOKRAG_KERNELS_END

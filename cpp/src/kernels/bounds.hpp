@@ -1,0 +1,50 @@
+// Kernels of upper bounds from small integers. A query is bytes of -127 to 127; with rows of 7 or 4
+// bits the products of two neighbouring pairs fit 16 bits, so every step is exact.
+//
+// "Blocks" hold 16 rows at a time, n a multiple of kRowsAtOnce: of each 4 (7 bits) or 8 (4 bits)
+// dimensions 64 bytes, 4 a row, so that a sum stays in its lane. A byte of two nibbles holds
+// dimension c + j in the low one and c + 4 + j in the high one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/select.hpp"
+
+namespace bookrag::kernels {
+
+inline constexpr std::int64_t kRowsAtOnce = 64;
+inline constexpr std::int64_t kWidthOfNibbles = 128;  // dimensions of rows of nibbles: a multiple
+
+// (2 sum - shift) * scale * scales[i] + (base + factor * errors[i]) bounds row i's product.
+struct BoundTerms {
+    std::int32_t shift;
+    float scale;
+    float base;
+    float factor;
+};
+
+struct BoundKernels {
+    // Bounds of n rows in blocks. width: a multiple of 4.
+    void (*of_bytes)(const std::int8_t* query, const std::uint8_t* blocks, std::int64_t n,
+                     std::int64_t width, const BoundTerms& terms, const float* scales,
+                     const float* errors, float* out);
+
+    // The same for nibbles. width: a multiple of kWidthOfNibbles.
+    void (*of_nibbles)(const std::int8_t* query, const std::uint8_t* blocks, std::int64_t n,
+                       std::int64_t width, const BoundTerms& terms, const float* scales,
+                       const float* errors, float* out);
+
+    // Products of the query with some rows of nibbles that lie one after the other, width / 2 bytes
+    // each: of each 128 dimensions 64 bytes, the first 64 in the low nibbles.
+    void (*nibble_products)(const std::int8_t* query, const std::uint8_t* rows, std::int64_t width,
+                            const std::int32_t* ids, std::int64_t count, std::int32_t* out);
+
+    // The k-th largest value; 1 <= k <= n. `heap` has room for k.
+    float (*kth_largest)(const float* values, std::int64_t n, std::int64_t k, float* heap);
+
+    // The i, ascending, whose values[i] >= least. Returns how many.
+    std::int64_t (*at_least)(const float* values, std::int64_t n, float least, std::int32_t* out);
+};
+
+}  // namespace bookrag::kernels
