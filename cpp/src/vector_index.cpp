@@ -18,6 +18,7 @@ namespace {
 
 using namespace detail;
 using kernels::BoundTerms;
+using kernels::RefineTerms;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kDirections = 32;
@@ -40,33 +41,25 @@ QueryBytes query_bytes(std::span<const float> values, std::vector<std::int8_t>& 
     return out;
 }
 
-struct Candidate {
-    float bound;
-    std::int32_t row;
-};
-
 // Memory of a search, kept by the thread for its next one: allocated anew it would cost page faults
 // for a third of the time.
 struct Scratch {
     LineVector<float> bounds;
-    std::vector<float> heap;
-    std::vector<float> cosines;
+    LineVector<float> tops;
+    std::vector<float> projection;
     std::vector<std::int32_t> found;
-    std::vector<std::int32_t> sums;
     std::vector<std::int8_t> bytes;
-    std::vector<Candidate> candidates;
 
     // The same for everyone on this thread: no two searches overlap on one.
-    static Scratch& of(std::int64_t rows, std::int64_t width, std::int64_t k) {
+    static Scratch& of(std::int64_t rows, std::int64_t width) {
         thread_local Scratch scratch;
         const auto at_least = [](auto& values, std::int64_t size) {
             if (std::ssize(values) < size) values.resize(idx(size));
         };
         at_least(scratch.bounds, rows);
-        at_least(scratch.found, rows);
-        at_least(scratch.sums, rows);
-        at_least(scratch.heap, k);
-        at_least(scratch.cosines, std::max(k, std::int64_t{kDirections}));
+        at_least(scratch.found, rows + 16);
+        at_least(scratch.tops, rows / 4);
+        at_least(scratch.projection, kDirections);
         at_least(scratch.bytes, std::max(width, std::int64_t{kDirections}));
         return scratch;
     }
@@ -82,7 +75,7 @@ struct VectorIndex::Nibbles {
     LineVector<std::uint8_t> low;   // rows one after the other
     LineVector<float> scales;       // of rows rounded up to whole blocks, as the errors
     LineVector<float> high_errors;  // |unit row - what the high nibbles give|, rounded up
-    LineVector<float> errors;       // |unit row - what both give|
+    LineVector<float> gains;        // by how much less it is with both
 
     Nibbles(std::int64_t n, std::int64_t d) : width(rounded_up(d, kernels::kWidthOfNibbles)) {
         const std::int64_t padded = rounded_up(n, kernels::kRowsAtOnce);
@@ -90,7 +83,7 @@ struct VectorIndex::Nibbles {
         low.assign(idx(n * width / 2), 0);
         scales.assign(idx(padded), 0.0F);
         high_errors.assign(idx(padded), -kInfinity);  // no bound of a row that is none
-        errors.assign(idx(padded), -kInfinity);
+        gains.assign(idx(padded), 0.0F);
     }
 
     void set(std::int64_t row, std::span<const float> unit, std::vector<std::int8_t>& bytes) {
@@ -110,7 +103,8 @@ struct VectorIndex::Nibbles {
         }
         // The unit row's values were rounded: relatively 2^-24 each.
         high_errors[idx(row)] = static_cast<float>(std::sqrt(squared) * (1.0 + 1e-6) + 0x1p-22);
-        errors[idx(row)] = static_cast<float>(error * (1.0 + 1e-6) + 0x1p-22);
+        gains[idx(row)] = static_cast<float>(
+            std::max(0.0, std::sqrt(squared) - error * (1.0 + 1e-6)) * (1.0 - 1e-6));
     }
 
     [[nodiscard]] std::int64_t memory_bytes() const noexcept {
@@ -199,8 +193,8 @@ std::int64_t VectorIndex::memory_bytes() const noexcept {
            (projection_ ? projection_->memory_bytes() : 0);
 }
 
-// One search. Rows pass from bound to bound; each bound is at least the cosine as `dots` gives it,
-// so a row below `least`, which k rows are known to reach, is none of the k best.
+// One search. Rows pass from bound to bound; each bound is at least the cosine as `compute` gives
+// it, so a row below the k-th best cosine of those computed is none of the k best.
 //
 // With t a the query as bytes and s b the row: q.r - (t a).(s b) = (q - t a).r + (t a).(r - s b),
 // so that with |r| = 1 the error is at most |q - t a| + |t a| |r - s b|, and |t a| <= |q| + |q - t
@@ -210,79 +204,77 @@ class VectorIndex::Search {
     Search(const VectorIndex& index, std::span<const float> query, std::int64_t k)
         : index_(index),
           unit_(unit(query, 0, similarity_kernels())),
-          k_(k),
+          k_(idx(k)),
+          first_(std::min(2 * k, index.n_)),
           padded_(rounded_up(index.n_, kernels::kRowsAtOnce)),
           // Of two float32 sums: at most d / 16 + 4 additions each, and a few products; twice over.
           rounding_((static_cast<double>(index.d_) / 16.0 + 32.0) * 0x1p-23),
-          scratch_(Scratch::of(padded_, index.nibbles_->width, k)) {
+          scratch_(Scratch::of(padded_, index.nibbles_->width)) {
+        best_.reserve(k_);
         if (!by_projection()) by_nibbles();
+        std::sort_heap(best_.begin(), best_.end(), std::greater<>());
     }
 
     // The best rows as ranked() words, descending.
-    std::vector<std::uint64_t> best() {
-        constexpr std::size_t kChunk = 8;
-        auto& candidates = scratch_.candidates;
-        std::sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
-            return a.bound != b.bound ? a.bound > b.bound : a.row < b.row;
-        });
-        std::vector<std::uint64_t> heap;
-        heap.reserve(idx(k_) + kChunk);
-        std::int32_t rows[kChunk];
-        float cosines[kChunk];
-        for (std::size_t i = 0; i < candidates.size();) {
-            const bool full = heap.size() == idx(k_);
-            if (full && candidates[i].bound < cosine_of(heap.front())) break;
-            const std::size_t count = std::min(kChunk, candidates.size() - i);
-            for (std::size_t j = 0; j < count; ++j) rows[j] = candidates[i + j].row;
-            compute({rows, count}, cosines);
-            for (std::size_t j = 0; j < count; ++j) {
-                const auto word = ranked(cosines[j], rows[j]);
-                if (heap.size() == idx(k_)) {
-                    if (word < heap.front()) continue;
-                    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-                    heap.pop_back();
-                }
-                heap.push_back(word);
-                std::push_heap(heap.begin(), heap.end(), std::greater<>());
-            }
-            i += count;
-            computed_ += static_cast<std::int64_t>(count);
-        }
-        std::sort_heap(heap.begin(), heap.end(), std::greater<>());
-        return heap;
-    }
-
+    [[nodiscard]] std::span<const std::uint64_t> best() const noexcept { return best_; }
+    // Rows computed in full; some twice, if the projection was of no use.
     [[nodiscard]] std::int64_t computed() const noexcept { return computed_; }
 
   private:
-    void compute(std::span<const std::int32_t> rows, float* cosines) const {
-        similarity_kernels().dots_at(unit_.data(), index_.rows_.data(), rows.data(),
-                                     std::ssize(rows), index_.d_, cosines);
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            cosines[i] *= index_.inverse_norms_[idx(rows[i])];
+    void compute(std::span<const std::int32_t> rows) {
+        constexpr std::size_t kChunk = 32;
+        float cosines[kChunk];
+        for (std::size_t done = 0; done < rows.size(); done += kChunk) {
+            const auto some = rows.subspan(done, std::min(kChunk, rows.size() - done));
+            similarity_kernels().dots_at(unit_.data(), index_.rows_.data(), some.data(),
+                                         std::ssize(some), index_.d_, cosines);
+            for (std::size_t i = 0; i < some.size(); ++i) {
+                offer(ranked(cosines[i] * index_.inverse_norms_[idx(some[i])], some[i]));
+            }
         }
+        computed_ += std::ssize(rows);
     }
 
-    // Rows whose bound reaches what k rows are known to reach: those that look best.
-    std::int64_t within_bounds() {
+    void offer(std::uint64_t word) {
+        if (best_.size() == k_) {
+            if (word < best_.front()) return;
+            std::pop_heap(best_.begin(), best_.end(), std::greater<>());
+            best_.pop_back();
+        }
+        best_.push_back(word);
+        std::push_heap(best_.begin(), best_.end(), std::greater<>());
+    }
+
+    // The cosine that k rows are known to reach.
+    [[nodiscard]] float least() const noexcept { return cosine_of(best_.front()); }
+
+    // Computes the rows that look best. Others that may be among the k best are left in
+    // scratch_.found; their number is returned.
+    std::int64_t narrow() {
         const auto& kernel = bound_kernels();
         const float* const bounds = scratch_.bounds.data();
+        float* const tops = scratch_.tops.data();
         std::int32_t* const found = scratch_.found.data();
-        const float looks = kernel.kth_largest(bounds, padded_, k_, scratch_.heap.data());
-        kernel.at_least(bounds, padded_, looks, found);
-        compute({found, idx(k_)}, scratch_.cosines.data());
-        const auto* const first = scratch_.cosines.data();
-        least_ = std::max(least_, *std::min_element(first, first + k_));
-        return kernel.at_least(bounds, padded_, least_, found);
+        best_.clear();
+        const float looks = kernel.reached_by(bounds, padded_, first_, tops);
+        const auto count = kernel.within(bounds, tops, padded_, looks, kInfinity, found);
+        const auto taken = std::min(count, 2 * first_);  // all, unless many look alike
+        compute({found, idx(taken)});
+        if (taken == count) return kernel.within(bounds, tops, padded_, least(), looks, found);
+        const auto last = found[taken - 1];
+        const auto reach = kernel.within(bounds, tops, padded_, least(), kInfinity, found);
+        return std::remove_if(found, found + reach,
+                              [&](auto row) { return row <= last && bounds[row] >= looks; }) -
+               found;
     }
 
     // False if the projection says too little.
     bool by_projection() {
         constexpr double kTooMuch = 0.3;  // added to the rows' bounds discards few of them
         const std::int64_t most = index_.n_ / 16;
-        if (!index_.projection_ || k_ > most) return false;
+        if (!index_.projection_ || first_ > most) return false;
         const Projection& rows = *index_.projection_;
-        const std::span projection(scratch_.cosines.data(), idx(kDirections));
+        const std::span<float> projection = scratch_.projection;
         similarity_kernels().dots(unit_.data(), rows.basis.data(), kDirections, index_.d_,
                                   projection.data(), nullptr);
         const double rest = residual(projection);
@@ -295,13 +287,9 @@ class VectorIndex::Search {
         bound_kernels().of_bytes(scratch_.bytes.data(), rows.blocks.data(), padded_, kDirections,
                                  terms, rows.scales.data(), rows.residuals.data(),
                                  scratch_.bounds.data());
-        const std::int64_t count = within_bounds();
+        const std::int64_t count = narrow();
         if (count > most) return false;
-        scratch_.candidates.clear();
-        for (std::int64_t i = 0; i < count; ++i) {
-            const auto row = scratch_.found[idx(i)];
-            scratch_.candidates.push_back({scratch_.bounds[idx(row)], row});
-        }
+        compute({scratch_.found.data(), idx(count)});
         return true;
     }
 
@@ -316,28 +304,23 @@ class VectorIndex::Search {
         bound_kernels().of_nibbles(scratch_.bytes.data(), rows.high.data(), padded_, rows.width,
                                    terms, rows.scales.data(), rows.high_errors.data(),
                                    scratch_.bounds.data());
-        const std::int64_t count = within_bounds();
-        bound_kernels().nibble_products(scratch_.bytes.data(), rows.low.data(), rows.width,
-                                        scratch_.found.data(), count, scratch_.sums.data());
-        scratch_.candidates.clear();
-        for (std::int64_t i = 0; i < count; ++i) {
-            const auto row = scratch_.found[idx(i)];
-            // high stood for the middle of its 16 values: low = 8.
-            const auto more = static_cast<float>(scratch_.sums[idx(i)] - 8 * query.sum);
-            const float bound = scratch_.bounds[idx(row)] +
-                                more * query.scale * rows.scales[idx(row)] +
-                                terms.factor * (rows.errors[idx(row)] - rows.high_errors[idx(row)]);
-            if (bound >= least_) scratch_.candidates.push_back({bound, row});
-        }
+        const std::int64_t count = narrow();
+        // The high nibble stood for the middle of its 16 values, the low one being 8.
+        const RefineTerms more{8 * query.sum, query.scale, terms.factor};
+        const auto kept = bound_kernels().refine(
+            scratch_.bytes.data(), rows.low.data(), rows.width, more, rows.scales.data(),
+            rows.gains.data(), scratch_.bounds.data(), least(), scratch_.found.data(), count);
+        compute({scratch_.found.data(), idx(kept)});
     }
 
     const VectorIndex& index_;
     std::vector<float> unit_;
-    std::int64_t k_;
+    std::size_t k_;
+    std::int64_t first_;  // rows computed before it is known which others may matter
     std::int64_t padded_;
     double rounding_;
     Scratch& scratch_;
-    float least_ = -kInfinity;
+    std::vector<std::uint64_t> best_;  // a heap, the least in front
     std::int64_t computed_ = 0;
 };
 
@@ -354,7 +337,8 @@ Neighbours VectorIndex::search(std::span<const float> query, std::int64_t k) con
     Neighbours out;
     out.k = checked(query, k);
     if (out.k == 0) return out;
-    const auto words = Search(*this, query, out.k).best();
+    const Search search(*this, query, out.k);
+    const auto words = search.best();
     out.ids.resize(words.size());
     out.cosines.resize(words.size());
     std::transform(words.begin(), words.end(), out.ids.begin(), row_of);
@@ -364,10 +348,7 @@ Neighbours VectorIndex::search(std::span<const float> query, std::int64_t k) con
 
 std::int64_t VectorIndex::candidates(std::span<const float> query, std::int64_t k) const {
     const std::int64_t most = checked(query, k);
-    if (most == 0) return 0;
-    Search search(*this, query, most);
-    (void)search.best();
-    return search.computed();
+    return most == 0 ? 0 : std::min(n_, Search(*this, query, most).computed());
 }
 
 }  // namespace bookrag

@@ -16,11 +16,20 @@ namespace bookrag::kernels {
 inline constexpr std::int64_t kRowsAtOnce = 64;
 inline constexpr std::int64_t kWidthOfNibbles = 128;  // dimensions of rows of nibbles: a multiple
 
+inline constexpr float kLeastBound = -2.0F;  // cosines are -1 or, rounded, a little less
+
 // (2 sum - shift) * scale * scales[i] + (base + factor * errors[i]) bounds row i's product.
 struct BoundTerms {
     std::int32_t shift;
     float scale;
     float base;
+    float factor;
+};
+
+// bounds[i] + (sum - shift) * scale * scales[i] - factor * gains[i]: the same with more of the row.
+struct RefineTerms {
+    std::int32_t shift;
+    float scale;
     float factor;
 };
 
@@ -35,16 +44,23 @@ struct BoundKernels {
                        std::int64_t width, const BoundTerms& terms, const float* scales,
                        const float* errors, float* out);
 
-    // Products of the query with some rows of nibbles that lie one after the other, width / 2 bytes
-    // each: of each 128 dimensions 64 bytes, the first 64 in the low nibbles.
-    void (*nibble_products)(const std::int8_t* query, const std::uint8_t* rows, std::int64_t width,
-                            const std::int32_t* ids, std::int64_t count, std::int32_t* out);
+    // Keeps of some rows those whose bounds, with the low nibbles, reach `least`; ids in place.
+    // Returns how many. Rows lie one after the other, width / 2 bytes each: of each 128 dimensions
+    // 64 bytes, the first 64 in the low nibbles.
+    std::int64_t (*refine)(const std::int8_t* query, const std::uint8_t* rows, std::int64_t width,
+                           const RefineTerms& terms, const float* scales, const float* gains,
+                           const float* bounds, float least, std::int32_t* ids, std::int64_t count);
 
-    // The k-th largest value; 1 <= k <= n. `heap` has room for k.
-    float (*kth_largest)(const float* values, std::int64_t n, std::int64_t k, float* heap);
+    // A bound that at least k of the n rows reach, and seldom many more: by bisection, since a heap
+    // of the largest costs a mispredicted branch a row. All bounds but padding are above
+    // kLeastBound, and these are at least k. tops, n / 4 values, receives for `within` the largest
+    // of every four.
+    float (*reached_by)(const float* bounds, std::int64_t n, std::int64_t k, float* tops);
 
-    // The i, ascending, whose values[i] >= least. Returns how many.
-    std::int64_t (*at_least)(const float* values, std::int64_t n, float least, std::int32_t* out);
+    // The i, ascending, with least <= bounds[i] < below. Returns how many; `out` has room for 16
+    // more.
+    std::int64_t (*within)(const float* bounds, const float* tops, std::int64_t n, float least,
+                           float below, std::int32_t* out);
 };
 
 }  // namespace bookrag::kernels
