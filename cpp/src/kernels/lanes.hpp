@@ -26,6 +26,13 @@ typedef float F8u __attribute__((vector_size(32), aligned(4)));
 
 #define BOOKRAG_INLINE [[gnu::always_inline]] static inline
 
+// Before loops over registers: unrolled early enough for the compiler to keep them in registers.
+#if defined(__clang__)
+#define BOOKRAG_UNROLL _Pragma("unroll")
+#else
+#define BOOKRAG_UNROLL _Pragma("GCC unroll 8")
+#endif
+
 // Results by reference: a 64-byte vector as a return value has an ABI that depends on the flags.
 BOOKRAG_INLINE void load(F16& to, const float* from) {
     to = *reinterpret_cast<const F16u*>(from);

@@ -12,14 +12,62 @@ namespace {
 
 constexpr float kInfinity = __builtin_inff();
 
-// Lanes added pairwise: 0 + 8, 1 + 9, ... then 0 + 4, ... the same tree everywhere.
-BOOKRAG_INLINE float sum_of(const F16& lanes) {
-    float s[16];
-    store(s, lanes);
-    for (int width = 8; width > 0; width /= 2) {
-        for (int i = 0; i < width; ++i) s[i] += s[i + width];
+// The 16 lanes of a sum in whole registers: compilers keep vectors of more in memory.
+#if defined(__AVX512F__)
+constexpr int kLanes = 16;
+#elif defined(__AVX__)
+constexpr int kLanes = 8;
+#else
+constexpr int kLanes = 4;
+#endif
+constexpr int kParts = 16 / kLanes;
+typedef float Part __attribute__((vector_size(4 * kLanes)));
+typedef float Partu __attribute__((vector_size(4 * kLanes), aligned(4)));
+typedef float F4 __attribute__((vector_size(16)));
+
+struct Lanes {
+    Part part[kParts];
+};
+
+// Lanes added pairwise: 0 + 8, 1 + 9, ... then 0 + 4, ... the same tree everywhere. The sum stays
+// spread over the last four lanes.
+BOOKRAG_INLINE F4 quarter_of(const Lanes& lanes) {
+#if defined(__AVX512F__)
+    const Part& all = lanes.part[0];
+    const F8 half = __builtin_shufflevector(all, all, 0, 1, 2, 3, 4, 5, 6, 7) +
+                    __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15);
+#elif defined(__AVX__)
+    const F8 half = lanes.part[0] + lanes.part[1];
+#endif
+#if defined(__AVX__)
+    return __builtin_shufflevector(half, half, 0, 1, 2, 3) +
+           __builtin_shufflevector(half, half, 4, 5, 6, 7);
+#else
+    return (lanes.part[0] + lanes.part[2]) + (lanes.part[1] + lanes.part[3]);
+#endif
+}
+
+// The sums of four, as many additions as for one: 0 + 2 and 1 + 3 of two side by side, then both.
+BOOKRAG_INLINE void sums_of(const Lanes (&lanes)[4], float* out) {
+    F4 q[4];
+    BOOKRAG_UNROLL
+    for (int r = 0; r < 4; ++r) q[r] = quarter_of(lanes[r]);
+    const F4 first = __builtin_shufflevector(q[0], q[1], 0, 1, 4, 5) +
+                     __builtin_shufflevector(q[0], q[1], 2, 3, 6, 7);
+    const F4 second = __builtin_shufflevector(q[2], q[3], 0, 1, 4, 5) +
+                      __builtin_shufflevector(q[2], q[3], 2, 3, 6, 7);
+    const F4 sum = __builtin_shufflevector(first, second, 0, 2, 4, 6) +
+                   __builtin_shufflevector(first, second, 1, 3, 5, 7);
+    __builtin_memcpy(out, &sum, sizeof sum);
+}
+
+template <int Rows>
+BOOKRAG_INLINE void sums_of(const Lanes (&lanes)[Rows], float* out) {
+    BOOKRAG_UNROLL
+    for (int r = 0; r < Rows; ++r) {
+        const F4 q = quarter_of(lanes[r]);
+        out[r] = (q[0] + q[2]) + (q[1] + q[3]);
     }
-    return s[0];
 }
 
 BOOKRAG_INLINE bool any(const I16& mask) {
@@ -33,122 +81,148 @@ BOOKRAG_INLINE bool any(const I16& mask) {
 }
 
 // 16 values as float32, from either type.
-BOOKRAG_INLINE void load_wide(F16& to, const float* from) {
-    load(to, from);
+BOOKRAG_INLINE void load_wide(Lanes& to, const float* from) {
+    BOOKRAG_UNROLL
+    for (int p = 0; p < kParts; ++p) {
+        to.part[p] = *reinterpret_cast<const Partu*>(from + kLanes * p);
+#if defined(__SSE2__)
+        // Loaded once, not again for every use: an unaligned load often takes two cache lines.
+        __asm__("" : "+v"(to.part[p]));
+#endif
+    }
 }
 
-BOOKRAG_INLINE void load_wide(F16& to, const std::uint16_t* from) {
+BOOKRAG_INLINE void load_wide(Lanes& to, const std::uint16_t* from) {
+    BOOKRAG_UNROLL
+    for (int p = 0; p < kParts; ++p) {
+        const std::uint16_t* const part = from + kLanes * p;
 #if defined(__AVX512F__)  // gcc 12 warns of the intrinsic without a mask
-    to = reinterpret_cast<F16>(
-        _mm512_maskz_cvtph_ps(0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
+        to.part[p] = reinterpret_cast<Part>(_mm512_maskz_cvtph_ps(
+            0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(part))));
 #elif defined(__F16C__)
-    for (int part = 0; part < 2; ++part) {
-        const __m256 wide =
-            _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 8 * part)));
-        __builtin_memcpy(reinterpret_cast<float*>(&to) + 8 * part, &wide, sizeof wide);
-    }
+        to.part[p] = reinterpret_cast<Part>(
+            _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(part))));
 #else
-    // Exponent and mantissa moved up, then multiplied by 2^112: the difference of the exponents'
-    // biases. Exact for subnormal halves too.
-    typedef std::uint16_t H16 __attribute__((vector_size(32)));
-    H16 half;
-    __builtin_memcpy(&half, from, sizeof half);
-    const I16 bits = __builtin_convertvector(half, I16);
-    const I16 size = (bits & 0x7FFF) << 13;
-    const F16 value = reinterpret_cast<F16>(size) * 0x1p112F;
-    const F16 whole = size >= 0x0F800000 ? F16{} + kInfinity : value;
-    to = reinterpret_cast<F16>(reinterpret_cast<I16>(whole) | ((bits & 0x8000) << 16));
+        // Exponent and mantissa moved up, then multiplied by 2^112: the difference of the
+        // exponents' biases. Exact for subnormal halves too.
+        typedef std::uint16_t Halves __attribute__((vector_size(2 * kLanes)));
+        typedef std::int32_t Wide __attribute__((vector_size(4 * kLanes)));
+        Halves half;
+        __builtin_memcpy(&half, part, sizeof half);
+        const Wide bits = __builtin_convertvector(half, Wide);
+        const Wide size = (bits & 0x7FFF) << 13;
+        const Part value = reinterpret_cast<Part>(size) * 0x1p112F;
+        const Part whole = size >= 0x0F800000 ? Part{} + kInfinity : value;
+        to.part[p] =
+            reinterpret_cast<Part>(reinterpret_cast<Wide>(whole) | ((bits & 0x8000) << 16));
 #endif
+    }
 }
 
 // The last, incomplete 16 values, filled up with zeros.
 template <typename Value>
-BOOKRAG_INLINE void load_tail(F16& to, const Value* from, std::int64_t count) {
+BOOKRAG_INLINE void load_tail(Lanes& to, const Value* from, std::int64_t count) {
     Value padded[16] = {};
     for (std::int64_t i = 0; i < count; ++i) padded[i] = from[i];
     load_wide(to, padded);
 }
 
+BOOKRAG_INLINE void add_product(Lanes& sum, const Lanes& a, const Lanes& b) {
+    BOOKRAG_UNROLL
+    for (int p = 0; p < kParts; ++p) sum.part[p] += a.part[p] * b.part[p];
+}
+
 // Rows at once: independent chains of additions fill the pipeline. With Squares the rows' squared
-// norms as well: every value is read once.
+// norms as well: every value is read once. `next` are the rows to come: fetched early, the memory
+// is busy all the time.
 template <int Rows, bool Squares, typename Value>
-BOOKRAG_INLINE void dots_of(const float* query, const Value* const (&rows)[Rows], std::int64_t d,
-                            float* out, float* squares) {
-    F16 sum[Rows] = {};
-    F16 square[Rows] = {};
+BOOKRAG_INLINE void dots_of(const float* query, const Value* const (&rows)[Rows],
+                            const Value* const (&next)[Rows], std::int64_t d, float* out,
+                            float* squares) {
+    Lanes sum[Rows] = {};
+    Lanes square[Rows] = {};
+    Lanes q, x;
     std::int64_t c = 0;
     for (; c + 16 <= d; c += 16) {
-        F16 q;
-        load(q, query + c);
+        load_wide(q, query + c);
+        BOOKRAG_UNROLL
         for (int r = 0; r < Rows; ++r) {
-            F16 x;
+            __builtin_prefetch(next[r] + c);
             load_wide(x, rows[r] + c);
-            sum[r] += q * x;
-            if (Squares) square[r] += x * x;
+            add_product(sum[r], q, x);
+            if (Squares) add_product(square[r], x, x);
         }
     }
     if (c < d) {
-        F16 q;
         load_tail(q, query + c, d - c);
+        BOOKRAG_UNROLL
         for (int r = 0; r < Rows; ++r) {
-            F16 x;
             load_tail(x, rows[r] + c, d - c);
-            sum[r] += q * x;
-            if (Squares) square[r] += x * x;
+            add_product(sum[r], q, x);
+            if (Squares) add_product(square[r], x, x);
         }
     }
-    for (int r = 0; r < Rows; ++r) {
-        out[r] = sum_of(sum[r]);
-        if (Squares) squares[r] = sum_of(square[r]);
-    }
+    sums_of(sum, out);
+    if (Squares) sums_of(square, squares);
 }
 
 template <bool Squares, typename Value>
-BOOKRAG_INLINE void dots_with_all(const float* query, const Value* rows, std::int64_t n,
-                                  std::int64_t d, float* out, float* squares) {
+BOOKRAG_INLINE void dots_with(const float* query, const Value* rows, std::int64_t n, std::int64_t d,
+                              float* out, float* squares) {
+#if defined(__AVX512F__)
+    constexpr int kRows = 4;
+#else
+    constexpr int kRows = Squares ? 2 : 4;  // more sums would not stay in registers
+#endif
+    const Value* some[kRows];
+    const Value* next[kRows];
     std::int64_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        const Value* const four[4] = {rows + i * d, rows + (i + 1) * d, rows + (i + 2) * d,
-                                      rows + (i + 3) * d};
-        dots_of<4, Squares>(query, four, d, out + i, Squares ? squares + i : nullptr);
+    for (; i + kRows <= n; i += kRows) {
+        for (int r = 0; r < kRows; ++r) {
+            some[r] = rows + (i + r) * d;
+            next[r] = some[r] + (i + r + kRows < n ? kRows * d : 0);
+        }
+        dots_of<kRows, Squares>(query, some, next, d, out + i, Squares ? squares + i : nullptr);
     }
     for (; i < n; ++i) {
         const Value* const one[1] = {rows + i * d};
-        dots_of<1, Squares>(query, one, d, out + i, Squares ? squares + i : nullptr);
-    }
-}
-
-template <typename Value>
-BOOKRAG_INLINE void dots_with(const float* query, const Value* rows, std::int64_t n, std::int64_t d,
-                              float* out, float* squares) {
-    if (squares == nullptr) {
-        dots_with_all<false>(query, rows, n, d, out, nullptr);
-    } else {
-        dots_with_all<true>(query, rows, n, d, out, squares);
+        dots_of<1, Squares>(query, one, one, d, out + i, Squares ? squares + i : nullptr);
     }
 }
 
 void dots(const float* query, const float* rows, std::int64_t n, std::int64_t d, float* out,
           float* squares) {
-    dots_with(query, rows, n, d, out, squares);
+    if (squares == nullptr) {
+        dots_with<false>(query, rows, n, d, out, nullptr);
+    } else {
+        dots_with<true>(query, rows, n, d, out, squares);
+    }
 }
 
 void dots_of_halves(const float* query, const std::uint16_t* rows, std::int64_t n, std::int64_t d,
                     float* out, float* squares) {
-    dots_with(query, rows, n, d, out, squares);
+    if (squares == nullptr) {
+        dots_with<false>(query, rows, n, d, out, nullptr);
+    } else {
+        dots_with<true>(query, rows, n, d, out, squares);
+    }
 }
 
 void dots_at(const float* query, const float* rows, const std::int32_t* ids, std::int64_t count,
              std::int64_t d, float* out) {
+    const float* some[4];
+    const float* next[4];
     std::int64_t i = 0;
     for (; i + 4 <= count; i += 4) {
-        const float* const four[4] = {rows + ids[i] * d, rows + ids[i + 1] * d,
-                                      rows + ids[i + 2] * d, rows + ids[i + 3] * d};
-        dots_of<4, false>(query, four, d, out + i, nullptr);
+        for (int r = 0; r < 4; ++r) {
+            some[r] = rows + ids[i + r] * d;
+            next[r] = rows + ids[i + r + 4 < count ? i + r + 4 : i + r] * d;
+        }
+        dots_of<4, false>(query, some, next, d, out + i, nullptr);
     }
     for (; i < count; ++i) {
         const float* const one[1] = {rows + ids[i] * d};
-        dots_of<1, false>(query, one, d, out + i, nullptr);
+        dots_of<1, false>(query, one, one, d, out + i, nullptr);
     }
 }
 
@@ -170,33 +244,49 @@ void squared_norms(const float* rows, std::int64_t n, std::int64_t d, double* ou
     }
 }
 
-void inverse_roots(const float* squares, std::int64_t n, float* out) {
-    for (std::int64_t i = 0; i < n; i += 4) {
-        typedef float F4 __attribute__((vector_size(16)));
-        F4 square = {};
-        const std::int64_t count = n - i < 4 ? n - i : 4;
-        for (std::int64_t r = 0; r < count; ++r) square[r] = squares[i + r];
-#if defined(__SSE2__)
-        const auto root = reinterpret_cast<F4>(_mm_sqrt_ps(reinterpret_cast<__m128>(square)));
+BOOKRAG_INLINE void inverse_roots_of(Lanes& square) {
+    BOOKRAG_UNROLL
+    for (int p = 0; p < kParts; ++p) {
+        Part& x = square.part[p];
+#if defined(__AVX512F__)  // gcc 12 warns of the intrinsic without a mask
+        const auto root =
+            reinterpret_cast<Part>(_mm512_maskz_sqrt_ps(0xFFFF, reinterpret_cast<__m512>(x)));
+#elif defined(__AVX__)
+        const auto root = reinterpret_cast<Part>(_mm256_sqrt_ps(reinterpret_cast<__m256>(x)));
+#elif defined(__SSE2__)
+        const auto root = reinterpret_cast<Part>(_mm_sqrt_ps(reinterpret_cast<__m128>(x)));
 #else
-        F4 root;
-        for (int r = 0; r < 4; ++r) root[r] = __builtin_sqrtf(square[r]);
+        Part root;
+        for (int lane = 0; lane < kLanes; ++lane) root[lane] = __builtin_sqrtf(x[lane]);
 #endif
-        const F4 inverse = (square > 1e-20F) & (square < 1e30F) ? 1.0F / root : F4{};
-        for (std::int64_t r = 0; r < count; ++r) out[i + r] = inverse[r];
+        x = (x > 1e-20F) & (x < 1e30F) ? 1.0F / root : Part{};
     }
 }
 
+void inverse_roots(const float* squares, std::int64_t n, float* out) {
+    Lanes lanes;
+    std::int64_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        load_wide(lanes, squares + i);
+        inverse_roots_of(lanes);
+        __builtin_memcpy(out + i, &lanes, sizeof lanes);
+    }
+    if (i == n) return;
+    load_tail(lanes, squares + i, n - i);
+    inverse_roots_of(lanes);
+    __builtin_memcpy(out + i, &lanes, sizeof(float) * static_cast<std::size_t>(n - i));
+}
+
 void widen(const std::uint16_t* half, std::int64_t count, float* out) {
-    F16 wide;
+    Lanes wide;
     std::int64_t i = 0;
     for (; i + 16 <= count; i += 16) {
         load_wide(wide, half + i);
-        store(out + i, wide);
+        __builtin_memcpy(out + i, &wide, sizeof wide);
     }
     if (i == count) return;
     load_tail(wide, half + i, count - i);
-    for (std::int64_t lane = 0; i < count; ++i, ++lane) out[i] = wide[lane];
+    __builtin_memcpy(out + i, &wide, sizeof(float) * static_cast<std::size_t>(count - i));
 }
 
 // ---------------------------------------------------------------- late interaction
