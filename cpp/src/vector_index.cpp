@@ -221,18 +221,26 @@ class VectorIndex::Search {
     [[nodiscard]] std::int64_t computed() const noexcept { return computed_; }
 
   private:
+    // Of the rows those that, by the bounds, may still be among the best.
     void compute(std::span<const std::int32_t> rows) {
         constexpr std::size_t kChunk = 32;
+        std::int32_t some[kChunk];
         float cosines[kChunk];
-        for (std::size_t done = 0; done < rows.size(); done += kChunk) {
-            const auto some = rows.subspan(done, std::min(kChunk, rows.size() - done));
-            similarity_kernels().dots_at(unit_.data(), index_.rows_.data(), some.data(),
-                                         std::ssize(some), index_.d_, cosines);
-            for (std::size_t i = 0; i < some.size(); ++i) {
+        const float* const bounds = scratch_.bounds.data();
+        for (auto row = rows.begin(); row != rows.end();) {
+            const float least = best_.size() == k_ ? this->least() : -kInfinity;
+            std::size_t count = 0;
+            for (; row != rows.end() && count < kChunk; ++row) {
+                some[count] = *row;
+                count += bounds[*row] >= least ? 1 : 0;
+            }
+            similarity_kernels().dots_at(unit_.data(), index_.rows_.data(), some,
+                                         static_cast<std::int64_t>(count), index_.d_, cosines);
+            for (std::size_t i = 0; i < count; ++i) {
                 offer(ranked(cosines[i] * index_.inverse_norms_[idx(some[i])], some[i]));
             }
+            computed_ += static_cast<std::int64_t>(count);
         }
-        computed_ += std::ssize(rows);
     }
 
     void offer(std::uint64_t word) {

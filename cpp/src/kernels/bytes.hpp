@@ -1,6 +1,6 @@
-// 64 bytes and the integer steps of dot products, for kernel sources. Parts are whole registers:
-// one of AVX-512, two of AVX2, four of SSE; elsewhere four times 16 bytes, which compilers know how
-// to vectorise. Integers: equal results everywhere.
+// 64 bytes, in kParts registers, and the integer steps of dot products, for kernel sources.
+// Elsewhere than on x86 a register is 16 bytes, which compilers know how to vectorise. Integers:
+// equal results everywhere.
 #pragma once
 
 #include <cstddef>
@@ -8,124 +8,116 @@
 
 #include "kernels/lanes.hpp"
 
-#if defined(__SSSE3__)
-#include <immintrin.h>
-#endif
-
 BOOKRAG_KERNELS_BEGIN
 namespace {
 
 #if defined(__AVX512BW__)
-constexpr int kParts = 1;
-typedef __m512i Part;
-BOOKRAG_INLINE void load_part(Part& to, const void* from) {
+typedef __m512i Bytes;
+BOOKRAG_INLINE void load_part(Bytes& to, const void* from) {
     to = _mm512_loadu_si512(from);
 }
-BOOKRAG_INLINE void store_part(std::int32_t* to, const Part& from) {
+BOOKRAG_INLINE void store_part(std::int32_t* to, const Bytes& from) {
     _mm512_storeu_si512(to, from);
 }
-BOOKRAG_INLINE void fill_part(Part& to, std::int32_t four_bytes) {
+BOOKRAG_INLINE void fill_part(Bytes& to, std::int32_t four_bytes) {
     to = _mm512_set1_epi32(four_bytes);
 }
-BOOKRAG_INLINE Part low_nibbles(const Part& x) {
+BOOKRAG_INLINE Bytes low_nibbles(const Bytes& x) {
     return _mm512_and_si512(x, _mm512_set1_epi8(15));
 }
-BOOKRAG_INLINE Part high_nibbles(const Part& x) {
+BOOKRAG_INLINE Bytes high_nibbles(const Bytes& x) {
     return _mm512_and_si512(_mm512_srli_epi16(x, 4), _mm512_set1_epi8(15));
 }
-BOOKRAG_INLINE Part pair_products(const Part& rows, const Part& query) {
+BOOKRAG_INLINE Bytes pair_products(const Bytes& rows, const Bytes& query) {
     return _mm512_maddubs_epi16(rows, query);
 }
-BOOKRAG_INLINE Part add16(const Part& a, const Part& b) {
+BOOKRAG_INLINE Bytes add16(const Bytes& a, const Bytes& b) {
     return _mm512_add_epi16(a, b);
 }
-BOOKRAG_INLINE Part add_pairs(const Part& sums, const Part& x) {
+BOOKRAG_INLINE Bytes add_pairs(const Bytes& sums, const Bytes& x) {
     return _mm512_add_epi32(sums, _mm512_madd_epi16(x, _mm512_set1_epi16(1)));
 }
 #elif defined(__AVX2__)
-constexpr int kParts = 2;
-typedef __m256i Part;
-BOOKRAG_INLINE void load_part(Part& to, const void* from) {
+typedef __m256i Bytes;
+BOOKRAG_INLINE void load_part(Bytes& to, const void* from) {
     to = _mm256_loadu_si256(static_cast<const __m256i*>(from));
 }
-BOOKRAG_INLINE void store_part(std::int32_t* to, const Part& from) {
+BOOKRAG_INLINE void store_part(std::int32_t* to, const Bytes& from) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), from);
 }
-BOOKRAG_INLINE void fill_part(Part& to, std::int32_t four_bytes) {
+BOOKRAG_INLINE void fill_part(Bytes& to, std::int32_t four_bytes) {
     to = _mm256_set1_epi32(four_bytes);
 }
-BOOKRAG_INLINE Part low_nibbles(const Part& x) {
+BOOKRAG_INLINE Bytes low_nibbles(const Bytes& x) {
     return _mm256_and_si256(x, _mm256_set1_epi8(15));
 }
-BOOKRAG_INLINE Part high_nibbles(const Part& x) {
+BOOKRAG_INLINE Bytes high_nibbles(const Bytes& x) {
     return _mm256_and_si256(_mm256_srli_epi16(x, 4), _mm256_set1_epi8(15));
 }
-BOOKRAG_INLINE Part pair_products(const Part& rows, const Part& query) {
+BOOKRAG_INLINE Bytes pair_products(const Bytes& rows, const Bytes& query) {
     return _mm256_maddubs_epi16(rows, query);
 }
-BOOKRAG_INLINE Part add16(const Part& a, const Part& b) {
+BOOKRAG_INLINE Bytes add16(const Bytes& a, const Bytes& b) {
     return _mm256_add_epi16(a, b);
 }
-BOOKRAG_INLINE Part add_pairs(const Part& sums, const Part& x) {
+BOOKRAG_INLINE Bytes add_pairs(const Bytes& sums, const Bytes& x) {
     return _mm256_add_epi32(sums, _mm256_madd_epi16(x, _mm256_set1_epi16(1)));
 }
 #elif defined(__SSSE3__)
-constexpr int kParts = 4;
-typedef __m128i Part;
-BOOKRAG_INLINE void load_part(Part& to, const void* from) {
+typedef __m128i Bytes;
+BOOKRAG_INLINE void load_part(Bytes& to, const void* from) {
     to = _mm_loadu_si128(static_cast<const __m128i*>(from));
 }
-BOOKRAG_INLINE void store_part(std::int32_t* to, const Part& from) {
+BOOKRAG_INLINE void store_part(std::int32_t* to, const Bytes& from) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), from);
 }
-BOOKRAG_INLINE void fill_part(Part& to, std::int32_t four_bytes) {
+BOOKRAG_INLINE void fill_part(Bytes& to, std::int32_t four_bytes) {
     to = _mm_set1_epi32(four_bytes);
 }
-BOOKRAG_INLINE Part low_nibbles(const Part& x) {
+BOOKRAG_INLINE Bytes low_nibbles(const Bytes& x) {
     return _mm_and_si128(x, _mm_set1_epi8(15));
 }
-BOOKRAG_INLINE Part high_nibbles(const Part& x) {
+BOOKRAG_INLINE Bytes high_nibbles(const Bytes& x) {
     return _mm_and_si128(_mm_srli_epi16(x, 4), _mm_set1_epi8(15));
 }
-BOOKRAG_INLINE Part pair_products(const Part& rows, const Part& query) {
+BOOKRAG_INLINE Bytes pair_products(const Bytes& rows, const Bytes& query) {
     return _mm_maddubs_epi16(rows, query);
 }
-BOOKRAG_INLINE Part add16(const Part& a, const Part& b) {
+BOOKRAG_INLINE Bytes add16(const Bytes& a, const Bytes& b) {
     return _mm_add_epi16(a, b);
 }
-BOOKRAG_INLINE Part add_pairs(const Part& sums, const Part& x) {
+BOOKRAG_INLINE Bytes add_pairs(const Bytes& sums, const Bytes& x) {
     return _mm_add_epi32(sums, _mm_madd_epi16(x, _mm_set1_epi16(1)));
 }
 #else
-constexpr int kParts = 4;
-struct Part {
+struct Bytes {
     union {
         std::uint8_t bytes[16];
         std::int16_t words[8];
         std::int32_t longs[4];
     };
 };
-BOOKRAG_INLINE void load_part(Part& to, const void* from) {
+BOOKRAG_INLINE void load_part(Bytes& to, const void* from) {
     __builtin_memcpy(&to, from, sizeof to);
 }
-BOOKRAG_INLINE void store_part(std::int32_t* to, const Part& from) {
+BOOKRAG_INLINE void store_part(std::int32_t* to, const Bytes& from) {
     __builtin_memcpy(to, &from, sizeof from);
 }
-BOOKRAG_INLINE void fill_part(Part& to, std::int32_t four_bytes) {
+BOOKRAG_INLINE void fill_part(Bytes& to, std::int32_t four_bytes) {
     for (auto& x : to.longs) x = four_bytes;
 }
-BOOKRAG_INLINE Part low_nibbles(const Part& x) {
-    Part out;
+BOOKRAG_INLINE Bytes low_nibbles(const Bytes& x) {
+    Bytes out;
     for (int i = 0; i < 16; ++i) out.bytes[i] = x.bytes[i] & 15;
     return out;
 }
-BOOKRAG_INLINE Part high_nibbles(const Part& x) {
-    Part out;
+BOOKRAG_INLINE Bytes high_nibbles(const Bytes& x) {
+    Bytes out;
     for (int i = 0; i < 16; ++i) out.bytes[i] = static_cast<std::uint8_t>(x.bytes[i] >> 4);
     return out;
 }
-BOOKRAG_INLINE Part pair_products(const Part& rows, const Part& query) {
-    Part out;
+BOOKRAG_INLINE Bytes pair_products(const Bytes& rows, const Bytes& query) {
+    Bytes out;
     for (int i = 0; i < 8; ++i) {
         const int even = rows.bytes[2 * i] * static_cast<std::int8_t>(query.bytes[2 * i]);
         const int odd = rows.bytes[2 * i + 1] * static_cast<std::int8_t>(query.bytes[2 * i + 1]);
@@ -133,15 +125,15 @@ BOOKRAG_INLINE Part pair_products(const Part& rows, const Part& query) {
     }
     return out;
 }
-BOOKRAG_INLINE Part add16(const Part& a, const Part& b) {
-    Part out;
+BOOKRAG_INLINE Bytes add16(const Bytes& a, const Bytes& b) {
+    Bytes out;
     for (int i = 0; i < 8; ++i) {
         out.words[i] = static_cast<std::int16_t>(a.words[i] + b.words[i]);
     }
     return out;
 }
-BOOKRAG_INLINE Part add_pairs(const Part& sums, const Part& x) {
-    Part out;
+BOOKRAG_INLINE Bytes add_pairs(const Bytes& sums, const Bytes& x) {
+    Bytes out;
     for (int i = 0; i < 4; ++i) out.longs[i] = sums.longs[i] + x.words[2 * i] + x.words[2 * i + 1];
     return out;
 }

@@ -7,7 +7,7 @@
 
 #include "kernels/select.hpp"
 
-#if defined(__AVX512F__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -32,6 +32,56 @@ typedef float F8u __attribute__((vector_size(32), aligned(4)));
 #else
 #define BOOKRAG_UNROLL _Pragma("GCC unroll 8")
 #endif
+
+// 16 lanes in whole registers. Where registers are smaller, compilers keep 64-byte vectors in
+// memory, and take comparisons of them apart lane by lane: these are for the hottest loops.
+#if defined(__AVX512F__)
+constexpr int kLanes = 16;
+#elif defined(__AVX2__)
+constexpr int kLanes = 8;
+#else
+constexpr int kLanes = 4;
+#endif
+constexpr int kParts = 16 / kLanes;
+typedef float FloatPart __attribute__((vector_size(4 * kLanes)));
+typedef std::int32_t IntPart __attribute__((vector_size(4 * kLanes)));
+typedef float FloatPartU __attribute__((vector_size(4 * kLanes), aligned(4)));
+
+struct Lanes {
+    FloatPart part[kParts];
+};
+
+BOOKRAG_INLINE void load(Lanes& to, const float* from) {
+    BOOKRAG_UNROLL
+    for (int p = 0; p < kParts; ++p) {
+        to.part[p] = *reinterpret_cast<const FloatPartU*>(from + kLanes * p);
+#if defined(__SSE2__)
+        // Loaded once, not again for every use: an unaligned load often takes two cache lines.
+        __asm__("" : "+v"(to.part[p]));
+#endif
+    }
+}
+BOOKRAG_INLINE void store(float* to, const Lanes& from) {
+    BOOKRAG_UNROLL
+    for (int p = 0; p < kParts; ++p) {
+        *reinterpret_cast<FloatPartU*>(to + kLanes * p) = from.part[p];
+    }
+}
+
+// One bit a lane of a comparison's result.
+BOOKRAG_INLINE std::uint32_t lane_bits(const IntPart& mask) {
+#if defined(__AVX512F__)
+    return _mm512_movepi32_mask(reinterpret_cast<__m512i>(mask));
+#elif defined(__AVX2__)
+    return static_cast<std::uint32_t>(_mm256_movemask_ps(reinterpret_cast<__m256>(mask)));
+#elif defined(__SSE2__)
+    return static_cast<std::uint32_t>(_mm_movemask_ps(reinterpret_cast<__m128>(mask)));
+#else
+    std::uint32_t bits = 0;
+    for (int i = 0; i < kLanes; ++i) bits |= (mask[i] != 0 ? 1U : 0U) << i;
+    return bits;
+#endif
+}
 
 // Results by reference: a 64-byte vector as a return value has an ABI that depends on the flags.
 BOOKRAG_INLINE void load(F16& to, const float* from) {

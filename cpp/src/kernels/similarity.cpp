@@ -12,34 +12,19 @@ namespace {
 
 constexpr float kInfinity = __builtin_inff();
 
-// The 16 lanes of a sum in whole registers: compilers keep vectors of more in memory.
-#if defined(__AVX512F__)
-constexpr int kLanes = 16;
-#elif defined(__AVX__)
-constexpr int kLanes = 8;
-#else
-constexpr int kLanes = 4;
-#endif
-constexpr int kParts = 16 / kLanes;
-typedef float Part __attribute__((vector_size(4 * kLanes)));
-typedef float Partu __attribute__((vector_size(4 * kLanes), aligned(4)));
 typedef float F4 __attribute__((vector_size(16)));
-
-struct Lanes {
-    Part part[kParts];
-};
 
 // Lanes added pairwise: 0 + 8, 1 + 9, ... then 0 + 4, ... the same tree everywhere. The sum stays
 // spread over the last four lanes.
 BOOKRAG_INLINE F4 quarter_of(const Lanes& lanes) {
 #if defined(__AVX512F__)
-    const Part& all = lanes.part[0];
+    const FloatPart& all = lanes.part[0];
     const F8 half = __builtin_shufflevector(all, all, 0, 1, 2, 3, 4, 5, 6, 7) +
                     __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15);
-#elif defined(__AVX__)
+#elif defined(__AVX2__)
     const F8 half = lanes.part[0] + lanes.part[1];
 #endif
-#if defined(__AVX__)
+#if defined(__AVX2__)
     return __builtin_shufflevector(half, half, 0, 1, 2, 3) +
            __builtin_shufflevector(half, half, 4, 5, 6, 7);
 #else
@@ -70,26 +55,9 @@ BOOKRAG_INLINE void sums_of(const Lanes (&lanes)[Rows], float* out) {
     }
 }
 
-BOOKRAG_INLINE bool any(const I16& mask) {
-#if defined(__AVX512F__)
-    return _mm512_movepi32_mask(reinterpret_cast<__m512i>(mask)) != 0;
-#else
-    std::int32_t some = 0;
-    for (int i = 0; i < 16; ++i) some |= mask[i];
-    return some != 0;
-#endif
-}
-
 // 16 values as float32, from either type.
 BOOKRAG_INLINE void load_wide(Lanes& to, const float* from) {
-    BOOKRAG_UNROLL
-    for (int p = 0; p < kParts; ++p) {
-        to.part[p] = *reinterpret_cast<const Partu*>(from + kLanes * p);
-#if defined(__SSE2__)
-        // Loaded once, not again for every use: an unaligned load often takes two cache lines.
-        __asm__("" : "+v"(to.part[p]));
-#endif
-    }
+    load(to, from);
 }
 
 BOOKRAG_INLINE void load_wide(Lanes& to, const std::uint16_t* from) {
@@ -97,24 +65,23 @@ BOOKRAG_INLINE void load_wide(Lanes& to, const std::uint16_t* from) {
     for (int p = 0; p < kParts; ++p) {
         const std::uint16_t* const part = from + kLanes * p;
 #if defined(__AVX512F__)  // gcc 12 warns of the intrinsic without a mask
-        to.part[p] = reinterpret_cast<Part>(_mm512_maskz_cvtph_ps(
+        to.part[p] = reinterpret_cast<FloatPart>(_mm512_maskz_cvtph_ps(
             0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(part))));
 #elif defined(__F16C__)
-        to.part[p] = reinterpret_cast<Part>(
+        to.part[p] = reinterpret_cast<FloatPart>(
             _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(part))));
 #else
         // Exponent and mantissa moved up, then multiplied by 2^112: the difference of the
         // exponents' biases. Exact for subnormal halves too.
         typedef std::uint16_t Halves __attribute__((vector_size(2 * kLanes)));
-        typedef std::int32_t Wide __attribute__((vector_size(4 * kLanes)));
         Halves half;
         __builtin_memcpy(&half, part, sizeof half);
-        const Wide bits = __builtin_convertvector(half, Wide);
-        const Wide size = (bits & 0x7FFF) << 13;
-        const Part value = reinterpret_cast<Part>(size) * 0x1p112F;
-        const Part whole = size >= 0x0F800000 ? Part{} + kInfinity : value;
+        const IntPart bits = __builtin_convertvector(half, IntPart);
+        const IntPart size = (bits & 0x7FFF) << 13;
+        const FloatPart value = reinterpret_cast<FloatPart>(size) * 0x1p112F;
+        const FloatPart whole = size >= 0x0F800000 ? FloatPart{} + kInfinity : value;
         to.part[p] =
-            reinterpret_cast<Part>(reinterpret_cast<Wide>(whole) | ((bits & 0x8000) << 16));
+            reinterpret_cast<FloatPart>(reinterpret_cast<IntPart>(whole) | ((bits & 0x8000) << 16));
 #endif
     }
 }
@@ -180,7 +147,10 @@ BOOKRAG_INLINE void dots_with(const float* query, const Value* rows, std::int64_
     for (; i + kRows <= n; i += kRows) {
         for (int r = 0; r < kRows; ++r) {
             some[r] = rows + (i + r) * d;
-            next[r] = some[r] + (i + r + kRows < n ? kRows * d : 0);
+            // Behind the last row may lie the caller's next ones; if not, nothing happens.
+            next[r] = reinterpret_cast<const Value*>(reinterpret_cast<std::uintptr_t>(some[r]) +
+                                                     static_cast<std::uintptr_t>(kRows * d) *
+                                                         sizeof(Value));
         }
         dots_of<kRows, Squares>(query, some, next, d, out + i, Squares ? squares + i : nullptr);
     }
@@ -247,19 +217,19 @@ void squared_norms(const float* rows, std::int64_t n, std::int64_t d, double* ou
 BOOKRAG_INLINE void inverse_roots_of(Lanes& square) {
     BOOKRAG_UNROLL
     for (int p = 0; p < kParts; ++p) {
-        Part& x = square.part[p];
+        FloatPart& x = square.part[p];
 #if defined(__AVX512F__)  // gcc 12 warns of the intrinsic without a mask
         const auto root =
-            reinterpret_cast<Part>(_mm512_maskz_sqrt_ps(0xFFFF, reinterpret_cast<__m512>(x)));
-#elif defined(__AVX__)
-        const auto root = reinterpret_cast<Part>(_mm256_sqrt_ps(reinterpret_cast<__m256>(x)));
+            reinterpret_cast<FloatPart>(_mm512_maskz_sqrt_ps(0xFFFF, reinterpret_cast<__m512>(x)));
+#elif defined(__AVX2__)
+        const auto root = reinterpret_cast<FloatPart>(_mm256_sqrt_ps(reinterpret_cast<__m256>(x)));
 #elif defined(__SSE2__)
-        const auto root = reinterpret_cast<Part>(_mm_sqrt_ps(reinterpret_cast<__m128>(x)));
+        const auto root = reinterpret_cast<FloatPart>(_mm_sqrt_ps(reinterpret_cast<__m128>(x)));
 #else
-        Part root;
+        FloatPart root;
         for (int lane = 0; lane < kLanes; ++lane) root[lane] = __builtin_sqrtf(x[lane]);
 #endif
-        x = (x > 1e-20F) & (x < 1e30F) ? 1.0F / root : Part{};
+        x = (x > 1e-20F) & (x < 1e30F) ? 1.0F / root : FloatPart{};
     }
 }
 
@@ -269,7 +239,7 @@ void inverse_roots(const float* squares, std::int64_t n, float* out) {
     for (; i + 16 <= n; i += 16) {
         load_wide(lanes, squares + i);
         inverse_roots_of(lanes);
-        __builtin_memcpy(out + i, &lanes, sizeof lanes);
+        store(out + i, lanes);
     }
     if (i == n) return;
     load_tail(lanes, squares + i, n - i);
@@ -282,7 +252,7 @@ void widen(const std::uint16_t* half, std::int64_t count, float* out) {
     std::int64_t i = 0;
     for (; i + 16 <= count; i += 16) {
         load_wide(wide, half + i);
-        __builtin_memcpy(out + i, &wide, sizeof wide);
+        store(out + i, wide);
     }
     if (i == count) return;
     load_tail(wide, half + i, count - i);
@@ -326,14 +296,19 @@ void best_matches(const float* columns, std::int64_t padded, const float* tokens
 }
 
 bool all_finite(const float* values, std::int64_t count) {
-    I16 bad{};
+    IntPart good[kParts];
+    for (auto& part : good) part = ~IntPart{};
+    Lanes v;
     std::int64_t i = 0;
     for (; i + 16 <= count; i += 16) {
-        F16 v;
         load(v, values + i);
-        bad |= ~((v < kInfinity) & (v > -kInfinity));
+        BOOKRAG_UNROLL
+        for (int p = 0; p < kParts; ++p) {
+            good[p] &= (v.part[p] < kInfinity) & (v.part[p] > -kInfinity);
+        }
     }
-    bool finite = !any(bad);
+    bool finite = true;
+    for (const auto& part : good) finite &= lane_bits(part) == (1U << kLanes) - 1;
     for (; i < count; ++i) finite &= values[i] < kInfinity && values[i] > -kInfinity;
     return finite;
 }
