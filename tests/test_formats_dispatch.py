@@ -77,7 +77,7 @@ def test_archives_are_told_apart_whatever_their_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "data", "what"), [
     ("b.md", os.urandom(64) + bytes(64), "binary data"), ("b.txt", b"\x7fELF\0\0", "binary data"),
     ("b.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(9), "old Office"),
-    ("b.rtf", b"{\\rtf1 x}", "RTF"), ("b.png", b"\x89PNG\r\n", "PNG"), ("b", b"%!PS-Adobe", "Post"),
+    ("b.rtf", b"{\\rtf1 x}", "RTF"), ("b.gif", b"GIF89a", "GIF"), ("b", b"%!PS-Adobe", "Post"),
     ("b.xml", b"<?xml version='1.0'?><rss/>", "XML"), ("b.md", b"\x1f\x8b\x08", "gzip"),
 ])  # fmt: skip
 def test_other_formats_are_named_with_what_can_be_read(

@@ -18,7 +18,6 @@ MAX_PIXELS = 25_000_000  # of a picture that is read: A4 at 400 dpi has 15 milli
 _ORIENTATION = 0x0112  # of EXIF
 _SIDEWAYS = 5  # orientations from here on swap width and height
 MAX_SOURCE_PIXELS = 250_000_000  # of an image file: A0 at 300 dpi has 140 million
-_MAGIC = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
 
 def picture_of(job: PageJob, dpi: int) -> tuple[Grey, float]:
