@@ -46,22 +46,21 @@ void bind_resolution(py::module_& m) {
             "case",
             [](const py::object& self) {
                 const auto& r = py::cast<const ShapedGradientDrop&>(self);
-                return view(std::span<const std::uint8_t>(r.view().cases), self);
+                return view(values_of(r.cases), self);
             },
             "uint8[n]: NEW, MERGE or AMBIGUOUS; read-only view.")
         .def_property_readonly(
             "size",
             [](const py::object& self) {
                 const auto& r = py::cast<const ShapedGradientDrop&>(self);
-                return view(std::span<const std::int32_t>(r.view().sizes), self);
+                return view(values_of(r.sizes), self);
             },
             "int32[n]: candidates in the high group; read-only view.")
         .def_property_readonly(
             "order",
             [](const py::object& self) {
                 const auto& r = py::cast<const ShapedGradientDrop&>(self);
-                return view(std::span<const std::int32_t>(r.view().order), self)
-                    .reshape({r.rows, r.columns});
+                return view(values_of(r.order), self).reshape({r.rows, r.columns});
             },
             "int32[n, k]: columns by descending score, ties by column; the first size[i] of row i "
             "are its\n"
@@ -79,7 +78,8 @@ void bind_resolution(py::module_& m) {
                 throw Error(ErrorCode::too_large, "scores has " + std::to_string(n) + " rows");
             }
             ShapedGradientDrop result(n, k);
-            without_gil([&] { gradient_drop_into(s.values(), n, k, options, result.view()); });
+            const GradientDropView out = result.view();
+            without_gil([&] { gradient_drop_into(s.values(), n, k, options, out); });
             return result;
         },
         py::arg("scores"), py::kw_only(), py::arg("g") = 0.6, py::arg("min_score") = 0.5,

@@ -186,6 +186,11 @@ py::array_t<T> view(std::span<const T> values, const py::object& owner) {
     return array;
 }
 
+template <typename T>
+std::span<const T> values_of(const py::array_t<T>& array) {
+    return {array.data(), static_cast<std::size_t>(array.size())};
+}
+
 // An array that owns what the vector held: moved, not copied.
 template <typename T>
 py::array_t<T> owned(std::vector<T>&& values, std::vector<py::ssize_t> shape = {}) {

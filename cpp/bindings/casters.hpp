@@ -3,6 +3,7 @@
 // in every file that takes one of these types from Python.
 #pragma once
 
+#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
 #include <cstddef>
@@ -17,28 +18,25 @@
 
 namespace bookrag::python {
 
-// The result with its shape, since a matrix of 0 rows does not tell its columns. Its memory is not
-// cleared before it is written: that would take as long as the computation.
+// The result with its shape, in NumPy's memory: not cleared before it is written, and of huge pages
+// where it is large. Fresh small ones would take several times as long to fault in as the
+// computation takes.
 struct ShapedGradientDrop {
     ShapedGradientDrop(std::int64_t n, std::int64_t k)
-        : rows(n),
-          columns(k),
-          cases(std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(n))),
-          sizes(std::make_unique_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(n))),
-          order(std::make_unique_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(n * k))) {}
+        : rows(n), columns(k), cases(n), sizes(n), order(n * k) {}
 
-    [[nodiscard]] GradientDropView view() const {
+    [[nodiscard]] GradientDropView view() {
         const auto n = static_cast<std::size_t>(rows);
-        return {{cases.get(), n},
-                {sizes.get(), n},
-                {order.get(), static_cast<std::size_t>(rows * columns)}};
+        return {{cases.mutable_data(), n},
+                {sizes.mutable_data(), n},
+                {order.mutable_data(), static_cast<std::size_t>(order.size())}};
     }
 
     std::int64_t rows;
     std::int64_t columns;
-    std::unique_ptr<std::uint8_t[]> cases;
-    std::unique_ptr<std::int32_t[]> sizes;
-    std::unique_ptr<std::int32_t[]> order;
+    pybind11::array_t<std::uint8_t> cases;
+    pybind11::array_t<std::int32_t> sizes;
+    pybind11::array_t<std::int32_t> order;  // flat
 };
 
 template <typename T>

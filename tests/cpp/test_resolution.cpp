@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <limits>
+#include <numeric>
 #include <vector>
 
+#include "bookrag/dispatch.hpp"
 #include "bookrag/entity_resolution.hpp"
 #include "random.hpp"
 #include "testing.hpp"
@@ -52,6 +55,50 @@ TEST(resolution, running_out_is_a_drop) {
 TEST(resolution, order_breaks_ties_by_column) {
     const auto result = gradient_drop(Floats{0.5F, 0.9F, 0.5F, kNone}, 1, 4);
     CHECK_EQ(result.order, (Ids{1, 0, 2, 3}));
+}
+
+TEST(resolution, any_width_by_any_instruction_set_is_the_stable_order) {
+    const auto before = bookrag::isa();
+    testing::Random random(17);
+    constexpr std::size_t n = 37;  // two blocks and a rest
+    for (std::size_t k = 1; k <= 66; ++k) {
+        Floats scores;
+        for (std::size_t i = 0; i < n * k; ++i) {
+            const auto pick = random.below(12);  // few values: ties; -0 ties with 0
+            scores.push_back(pick == 0 ? kNone : pick == 1 ? -0.0F : 0.1F * float(pick - 2));
+        }
+        Ids order;
+        for (std::size_t i = 0; i < n; ++i) {
+            Ids row(k);
+            std::iota(row.begin(), row.end(), 0);
+            std::ranges::stable_sort(row, [&](std::int32_t a, std::int32_t b) {
+                return scores[i * k + static_cast<std::size_t>(a)] >
+                       scores[i * k + static_cast<std::size_t>(b)];
+            });
+            order.insert(order.end(), row.begin(), row.end());
+        }
+        Cases cases;
+        Ids sizes;
+        for (std::size_t i = 0; i < n; ++i) {
+            std::size_t high = 0;
+            const auto score = [&](std::size_t place) {
+                return scores[i * k + static_cast<std::size_t>(order[i * k + place])];
+            };
+            if (score(0) >= 0.5F) {
+                for (high = 1; high < k && score(high) >= 0.9F * score(high - 1);) ++high;
+            }
+            cases.push_back(high == 1 ? kMerge : high == 0 || high == k ? kNew : kAmbiguous);
+            sizes.push_back(static_cast<std::int32_t>(high));
+        }
+        for (const auto isa : bookrag::available_isas()) {
+            bookrag::force_isa(isa);
+            const auto result = gradient_drop(scores, n, std::ssize(scores) / 37, {0.9F, 0.5F});
+            CHECK_EQ(result.order, order);
+            CHECK_EQ(result.cases, cases);
+            CHECK_EQ(result.sizes, sizes);
+        }
+    }
+    bookrag::force_isa(before);
 }
 
 TEST(resolution, refuses_bad_scores_and_options) {

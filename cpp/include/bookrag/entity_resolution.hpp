@@ -39,7 +39,7 @@ struct GradientDrop {
 // running out: one candidate that passes min_score -> merge. k = 0: every row is new.
 // Comparisons are made in float32, so that a score written 0.7 passes a threshold written 0.7.
 //
-// O(n k log k) time, O(n k) memory for the order; 4 to 16 candidates go through a sorting network,
+// O(n k log k) time, O(n k) memory for the order; 4 to 64 candidates go through a sorting network,
 // 16 rows at once. Thread safe. Throws Error: a bad option, a size that is not n * k, a score that
 // is NaN or +inf (with its place).
 [[nodiscard]] GradientDrop gradient_drop(std::span<const float> scores, std::int64_t n,

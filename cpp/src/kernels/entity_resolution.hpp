@@ -9,7 +9,7 @@ namespace bookrag::kernels {
 
 struct ResolutionKernels {
     static constexpr std::int32_t kMinColumns = 4;  // fewer are not worth a network
-    static constexpr std::int32_t kMaxColumns = 16;
+    static constexpr std::int32_t kMaxColumns = 64;
 
     // The rule of entity_resolution.hpp for n rows of k candidates, kMinColumns <= k <=
     // kMaxColumns. False if a score is NaN or +inf; what was written until then means nothing.
