@@ -229,6 +229,33 @@ def test_a_missing_local_file_is_an_error_before_any_call(client, tmp_path):
         client.add(tmp_path / "none.pdf")
 
 
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("question", lambda c, _: c.search(5)),
+        ("question", lambda c, _: c.ask(None)),
+        ("question", lambda c, _: list(c.ask_stream(b"q"))),
+        ("books", lambda c, _: c.search("q", books=3)),
+        ("budget_tokens", lambda c, _: c.ask("q", budget_tokens="5")),
+        ("path", lambda c, _: c.add(5)),
+        ("password", lambda c, file: c.add(file, password=5)),
+        ("path", lambda c, file: c.add_server_path(file)),
+        ("ref", lambda c, _: c.remove(5)),
+        ("ref", lambda c, _: c.tree(None)),
+    ],
+)
+def test_a_wrong_type_is_named_before_any_call(name, call, client, tmp_path):
+    file = tmp_path / "a.pdf"
+    file.write_bytes(b"x")
+    with pytest.raises(e.InvalidArgumentError, match=f"^{name} is of type"):
+        call(client, file)
+
+
+def test_one_book_is_not_taken_for_its_letters(client, library):
+    client.search("q", books=BOOK.id)
+    assert library.seen[-1]["books"] == [BOOK.id]
+
+
 def test_an_oversize_message_is_refused(client):
     with pytest.raises(e.TooLargeError, match="larger than max"):
         client.search("x" * (3 << 20))

@@ -23,6 +23,14 @@ from bookrag_fast.errors import (
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.build import build_index
 from bookrag_fast.library import views
+from bookrag_fast.library.arguments import (
+    checked_books,
+    checked_callback,
+    checked_int,
+    checked_password,
+    checked_path,
+    refuse,
+)
 from bookrag_fast.library.files import checked_sha256, sha256_of
 from bookrag_fast.library.progress import ProgressReporter
 from bookrag_fast.library.runner import LoopRunner
@@ -45,6 +53,8 @@ class Library:
     """Books on one shelf (a folder). Safe to share between threads, tasks and processes.
 
     Use `Library.open`; close it, or use it as a context manager, to release its files.
+
+    Every method raises InvalidArgumentError for an argument of a wrong type.
     """
 
     def __init__(self, folder: Path, embedder: Embedder, settings: Settings) -> None:
@@ -73,9 +83,14 @@ class Library:
         Raises:
             LibraryError: the folder cannot be used. ConfigError: the settings are wrong.
         """
+        folder = checked_path(path, "path")
+        if settings is not None and not isinstance(settings, Settings):
+            refuse("settings", settings, "Settings")
+        if embedder is not None and not isinstance(embedder, Embedder):
+            refuse("embedder", embedder, "an Embedder")
         chosen = settings if settings is not None else load_settings()
         model = embedder if embedder is not None else create_embedder(chosen.embedder)
-        return cls(Path(path), model, chosen)
+        return cls(folder, model, chosen)
 
     def close(self) -> None:
         """Release files and threads. The library cannot be used afterwards."""
@@ -138,8 +153,9 @@ class Library:
     ) -> Book:
         """`add`, awaited. Cancelling it stops the work at the next page or stage, and the
         cancellation returns when it has stopped: nothing goes on behind the caller's back."""
-        reporter = ProgressReporter(progress)
-        work = asyncio.ensure_future(asyncio.to_thread(self._add, Path(path), password, reporter))
+        file, secret = checked_path(path, "path"), checked_password(password)
+        reporter = ProgressReporter(checked_callback(progress, "progress"))
+        work = asyncio.ensure_future(asyncio.to_thread(self._add, file, secret, reporter))
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -170,6 +186,7 @@ class Library:
         Raises:
             UnknownBookError: there is none, or more than one.
         """
+        checked_path(ref, "ref")
         found = self._shelf.catalogue.find(str(ref))
         if len(found) == 1:
             return found[0]
@@ -189,10 +206,11 @@ class Library:
     def find_file(self, path: str | Path) -> Book | None:
         """The book made from this very content, if it is on the shelf; None also for a path that
         is no readable file."""
+        file = checked_path(path, "path")
         try:
-            if not Path(path).is_file():
+            if not file.is_file():
                 return None
-            known = self._shelf.catalogue.by_sha256(sha256_of(Path(path)))
+            known = self._shelf.catalogue.by_sha256(sha256_of(file))
         except (OSError, ValueError):  # ValueError: a NUL in the path
             return None
         return None if known is None else known[0]
@@ -203,11 +221,11 @@ class Library:
 
     def node(self, ref: str, node_id: int) -> dict[str, Any]:
         """One node with its text, places, section path and entities; UnknownNodeError."""
-        return views.node(self._index_of(ref), node_id)
+        return views.node(self._index_of(ref), checked_int(node_id, "node_id"))
 
     def graph(self, ref: str, *, limit: int = 50) -> dict[str, Any]:
         """The best-connected entities of G, the relations among them, and the merges made."""
-        return views.graph(self._index_of(ref), limit)
+        return views.graph(self._index_of(ref), checked_int(limit, "limit"))
 
     def stats(self, ref: str) -> dict[str, Any]:
         """Counts and measures of a book's T, G and M."""
@@ -270,7 +288,9 @@ class Library:
         budget_tokens: int | None = None,
     ) -> SearchResult:
         """`search_result`, awaited."""
-        budget = self._settings.retrieval.budget_tokens if budget_tokens is None else budget_tokens
+        if budget_tokens is None:
+            budget_tokens = self._settings.retrieval.budget_tokens
+        budget = checked_int(budget_tokens, "budget_tokens")
         return await asyncio.to_thread(
             lambda: self._executor.search(self._chosen(books), question, budget)
         )
@@ -293,8 +313,9 @@ class Library:
         budget_tokens: int = ASK_BUDGET,
     ) -> Answer:
         """`ask`, awaited."""
+        budget = checked_int(budget_tokens, "budget_tokens")
         return await asyncio.to_thread(
-            lambda: self._executor.ask(self._chosen(books), question, budget_tokens)
+            lambda: self._executor.ask(self._chosen(books), question, budget)
         )
 
     async def aask_stream(
@@ -305,6 +326,7 @@ class Library:
         budget_tokens: int = ASK_BUDGET,
     ) -> AsyncIterator[AnswerEvent]:
         """`aask` step by step: the plan, the evidence, the answer's text in pieces, the answer."""
+        budget = checked_int(budget_tokens, "budget_tokens")
         loop = asyncio.get_running_loop()
         events: asyncio.Queue[AnswerEvent | None] = asyncio.Queue()  # None: the work has ended
 
@@ -322,7 +344,7 @@ class Library:
                 lambda: self._executor.ask(
                     self._chosen(books),
                     question,
-                    budget_tokens,
+                    budget,
                     on_plan=on_plan,
                     on_evidence=on_evidence,
                 )
@@ -390,12 +412,11 @@ class Library:
         return book
 
     def _chosen(self, books: Sequence[str] | None) -> list[BookIndex]:
-        if isinstance(books, str):
-            books = [books]
-        ids = [b.id for b in self.books()] if books is None else [self.book(b).id for b in books]
+        refs = checked_books(books)
+        ids = [b.id for b in self.books()] if refs is None else [self.book(ref).id for ref in refs]
         if not ids:
             raise UnknownBookError(
-                f"the shelf {self.folder} has no book" if books is None else "no book was named",
+                f"the shelf {self.folder} has no book" if refs is None else "no book was named",
                 "add one with `bookrag index FILE`",
             )
         indexes = [self._shelf.load(book_id) for book_id in dict.fromkeys(ids)]

@@ -24,6 +24,13 @@ import grpc
 import grpc.aio
 
 from bookrag_fast.errors import InvalidArgumentError
+from bookrag_fast.library.arguments import (
+    checked_books,
+    checked_int,
+    checked_password,
+    checked_path,
+    checked_text,
+)
 from bookrag_fast.library.types import AnswerEvent, Book, ProgressCallback, TreeNode
 from bookrag_fast.query.plan import Answer, Evidence, SearchResult
 from bookrag_fast.server import wire
@@ -44,7 +51,15 @@ _OPTIONS = (
 # --- requests, common to both clients -----------------------------------------------------------
 
 
-def _upload(path: Path, password: str | None) -> Iterator[pb.IndexBookRequest]:
+def _upload(path: str | Path, password: str | None) -> Iterator[pb.IndexBookRequest]:
+    file, secret = checked_path(path, "path"), checked_password(password)
+    if not file.is_file():
+        # Here rather than from the request iterator, whose errors gRPC hides.
+        raise InvalidArgumentError(f"no file {file}")
+    return _sent(file, secret)
+
+
+def _sent(path: Path, password: str | None) -> Iterator[pb.IndexBookRequest]:
     with path.open("rb") as file:
         size = path.stat().st_size
         upload = pb.Upload(name=path.name, size=size)
@@ -53,17 +68,10 @@ def _upload(path: Path, password: str | None) -> Iterator[pb.IndexBookRequest]:
             yield pb.IndexBookRequest(chunk=chunk)
 
 
-def _existing(path: str | Path) -> Path:
-    file = Path(path)
-    if not file.is_file():
-        # Here rather than from the request iterator, whose errors gRPC hides.
-        raise InvalidArgumentError(f"no file {file}")
-    return file
-
-
 def _by_path(path: str, password: str | None) -> Iterator[pb.IndexBookRequest]:
-    header = pb.IndexBookHeader(server_path=path, password=password)
-    yield pb.IndexBookRequest(header=header)
+    server_path, secret = checked_text(path, "path"), checked_password(password)
+    header = pb.IndexBookHeader(server_path=server_path, password=secret)
+    return iter([pb.IndexBookRequest(header=header)])
 
 
 def _indexed(response: pb.IndexBookResponse, progress: ProgressCallback | None) -> Book | None:
@@ -85,12 +93,25 @@ class _Call(Generic[_T]):
     decode: Callable[[Any], _T]
 
 
+def _int32(value: int) -> int:
+    """The nearest that a message can hold: far out of range there as well."""
+    return max(-(2**31), min(value, 2**31 - 1))
+
+
 def _question(question: str, books: Sequence[str] | None, budget: int | None) -> dict[str, Any]:
-    return {"question": question, "books": list(books or ()), "budget_tokens": budget}
+    return {
+        "question": checked_text(question, "question"),
+        "books": checked_books(books) or (),
+        "budget_tokens": None if budget is None else _int32(checked_int(budget, "budget_tokens")),
+    }
 
 
 def _remove(ref: str) -> _Call[Book]:
-    return _Call("DeleteBook", pb.DeleteBookRequest(book=ref), lambda r: wire.book_from(r.book))
+    return _Call(
+        "DeleteBook",
+        pb.DeleteBookRequest(book=checked_text(ref, "ref")),
+        lambda r: wire.book_from(r.book),
+    )
 
 
 def _books() -> _Call[list[Book]]:
@@ -98,7 +119,7 @@ def _books() -> _Call[list[Book]]:
 
 
 def _tree(ref: str, omit_text: bool) -> _Call[TreeNode]:
-    request = pb.GetTreeRequest(book=ref, omit_text=omit_text)
+    request = pb.GetTreeRequest(book=checked_text(ref, "ref"), omit_text=omit_text)
     return _Call("GetTree", request, lambda r: wire.tree_from(r.nodes))
 
 
@@ -173,7 +194,7 @@ class Client:
         timeout: float | None = None,
     ) -> Book:
         """Sends a file of this machine and has it indexed."""
-        return self._index(_upload(_existing(path), password), progress, timeout)
+        return self._index(_upload(path, password), progress, timeout)
 
     def add_server_path(
         self,
@@ -315,7 +336,7 @@ class AsyncClient:
         timeout: float | None = None,
     ) -> Book:
         """Sends a file of this machine and has it indexed."""
-        return await self._index(_upload(_existing(path), password), progress, timeout)
+        return await self._index(_upload(path, password), progress, timeout)
 
     async def add_server_path(
         self,
