@@ -44,15 +44,26 @@ floats are rounded to float32, neither contiguity nor alignment matters. Arrays 
 where they are views of a structure (which they keep alive), owned and writable otherwise.
 
 Structures never change once built. Every call that computes releases the GIL, and any number of
-threads may share a structure. Wrong values raise bookrag_fast.errors.InvalidArgumentError (a
+threads may share a structure; free-threaded Python runs the module without a GIL. Sub-interpreters
+cannot import it (ImportError). Wrong values raise bookrag_fast.errors.InvalidArgumentError (a
 ValueError), counts beyond the MAX_* limits bookrag_fast.errors.TooLargeError.)";
+
+// NumPy does not support them either.
+constexpr const char* kNoSubInterpreters =
+    "bookrag_fast._core works in the main interpreter alone, as NumPy does: use threads or "
+    "processes (mod_wsgi: WSGIApplicationGroup %{GLOBAL})";
+
+bool in_sub_interpreter() {
+    return PyInterpreterState_Get() != PyInterpreterState_Main();
+}
 
 }  // namespace
 
-// Nothing is mutable after import, so free-threaded Python needs no GIL for this module.
-// Sub-interpreters that share the GIL work; one with a GIL of its own is refused at import, since
-// NumPy refuses it too.
-PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
+// The parts of the module. Nothing of it is mutable after import, so free-threaded Python needs no
+// GIL for it.
+PYBIND11_MODULE(_core_parts, m, py::mod_gil_not_used()) {
+    // Since 3.13 Python calls PyInit in the main interpreter, and what follows in the right one.
+    if (in_sub_interpreter()) throw py::import_error(kNoSubInterpreters);
     m.doc() = kDoc;
     m.attr("__version__") = BOOKRAG_VERSION;
     m.attr("MAX_ENTITIES") = bookrag::kMaxEntities;
@@ -72,4 +83,14 @@ import. Results are the same bit for bit.)");
     bookrag::python::bind_similarity(m);
     bookrag::python::bind_page_text(m);
     bookrag::python::bind_retrieval(m);
+}
+
+// pybind11 would wait for ever for the GIL of the main interpreter where Python is older than 3.12:
+// sub-interpreters are refused before it is asked anything.
+PyMODINIT_FUNC PyInit__core() {
+    if (in_sub_interpreter()) {
+        PyErr_SetString(PyExc_ImportError, kNoSubInterpreters);
+        return nullptr;
+    }
+    return PyInit__core_parts();
 }
