@@ -291,6 +291,32 @@ TEST(retrieval, allocates_nothing_once_warm) {
     const long after = testing::allocations();  // a check allocates, too
     CHECK_EQ(after, before);
 }
+
+TEST(retrieval, stage_three_alone_allocates_nothing_once_warm) {
+    Made book(7, 600, 400, 1500);
+    Ids some_nodes;
+    Ids some_entities;
+    for (std::int32_t v = 0; v < book.nodes; v += 2) some_nodes.push_back(v);
+    for (std::int32_t e = 0; e < book.entities; e += 2) some_entities.push_back(e);
+    std::vector<float> of_nodes(static_cast<std::size_t>(book.nodes));
+    std::vector<float> of_entities(static_cast<std::size_t>(book.entities));
+    const auto question = ask(2, book.entities);
+    const auto run = [&] {
+        bool linked = book.retriever.graph_reasoning(some_nodes, question.seeds, question.weights,
+                                                     {}, of_nodes);
+        linked &= book.retriever.augmented_pagerank(some_entities, question.seeds, question.weights,
+                                                    {}, of_entities);
+        return linked;
+    };
+    CHECK(run());
+    CHECK(run());
+    const long before = testing::allocations();
+    const bool linked = run();
+    const long after = testing::allocations();
+    CHECK(linked);
+    CHECK_EQ(after, before);
+}
+
 TEST(retrieval, threads_share_a_book) {
     Made book(8, 300, 200, 600);
     std::vector<Ask> questions;
