@@ -143,7 +143,7 @@ def test_the_command_line_indexes_a_folder_and_cites_sections(on: Path, books: P
     (folder / "guide.md").write_text(GUIDE)
     (folder / "more" / "FARM.JSON").write_text((books / "farm.json").read_text())
     make_epub(folder / "more" / "a.epub", {"a.xhtml": "<h1>Bees</h1><p>Bees make honey."})
-    for name in ("package.json", "photo.png", ".draft.md", "more/.hidden/x.md"):
+    for name in ("package.json", "photo.gif", ".draft.md", "more/.hidden/x.md"):
         (folder / name).write_text("{}")
     (folder / "loop").symlink_to(folder)
     result = run("index", folder, folder / "guide.md")
