@@ -96,6 +96,38 @@ def test_an_index_finds_what_the_scan_finds(kind: str, d: int) -> None:
     check(ids[-1], cosines[-1], oracles.cosines(queries[-1:], rows)[0], n + 5)
 
 
+def test_more_equal_rows_than_asked_for() -> None:
+    """Ties go to lower ids, however many rows look alike to every bound."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(3000, 384)).astype(np.float32) * np.arange(1, 385) ** np.float32(-0.8)
+    rows[500:2500] = rows[500]
+    query = rows[500] + rows[7] * np.float32(0.05)
+    ids, cosines = core.VectorIndex(rows).search(query, 12)
+    assert ids.tolist() == list(range(500, 512))
+    assert len(set(cosines.tolist())) == 1
+
+
+def test_rows_of_the_most_dimensions() -> None:
+    """The widest sums of bytes: all of one sign, and of both."""
+    d = 65_536
+    rows = np.ones((70, d), np.float32)
+    rows[1::3, ::2] = -1
+    rows[2::3] = np.random.default_rng(1).normal(size=(23, d))
+    index = core.VectorIndex(rows)
+    for query in (rows[0], -rows[0], rows[1], rows[2]):
+        for k in (1, 5, 70):
+            ids, cosines = core.cosine_topk(query[None], rows, k)
+            found = index.search(query, k)
+            assert found[0].tolist() == ids[0].tolist()
+            assert found[1].tolist() == cosines[0].tolist()
+
+
+def test_an_index_stays_small() -> None:
+    spread = np.arange(1, 385) ** np.float32(-0.8)  # with a projection
+    rows = np.random.default_rng(2).normal(size=(3000, 384)).astype(np.float32) * spread
+    assert core.VectorIndex(rows).memory_bytes <= 1.35 * rows.nbytes
+
+
 def test_every_half_widens_exactly() -> None:
     halves = np.arange(2**16, dtype=np.uint16).view(np.float16)
     halves = halves[np.isfinite(halves)].reshape(-1, 1)
@@ -223,6 +255,12 @@ for d in (3, 70, 384):
     got += index.search(rows[3], 20)
     got.append(np.int64(index.candidates(rows[3], 20)))
     got.append(core.maxsim(rows[:40], rows, [0, 5, 5, 100, 500]))
+near = (rng.normal(size=(2500, 384)) * np.arange(1, 385) ** -0.8).astype(np.float32)
+for rows in (near, rng.normal(size=(2500, 384)).astype(np.float32)):  # with a projection; without
+    index = core.VectorIndex(rows)
+    for query in rows[:20]:
+        got += index.search(query, 10)
+        got.append(np.int64(index.candidates(query, 10)))
 print(zlib.crc32(b"".join(np.ascontiguousarray(a).tobytes() for a in got)))
 """
     sums = {}

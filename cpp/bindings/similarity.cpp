@@ -52,13 +52,13 @@ py::tuple topk(const py::object& queries, const py::object& rows, const py::obje
 void bind_index(py::module_& m) {
     py::class_<VectorIndex>(
         m, "VectorIndex",
-        R"(Rows kept for many exact cosine searches: float32 and, beside it, int8 with a scale a row.
+        R"(Rows kept for many exact cosine searches: float32 and, beside it, bytes with a scale a row.
 
-A search reads the int8 copy and bounds the error of every cosine (Cauchy-Schwarz, from what rounding
-took away); only rows that can still be among the k best are computed in float32. Where rows lie near a
-subspace, as embeddings do, int8 projections onto 64 directions (Halko, Martinsson, Tropp, arXiv
-0909.4061) discard most rows before, by a bound as well. Same result as cosine_topk, always. Immutable;
-any number of threads may share one.)")
+A search reads the bytes' high nibbles and bounds the error of every cosine (Cauchy-Schwarz, from what
+rounding took away); rows that can still be among the k best are bounded again with the low nibbles, and
+those left are computed in float32. Where rows lie near a subspace, projections onto 32 directions (Halko,
+Martinsson, Tropp, arXiv 0909.4061) discard most rows before, by a bound as well. Same result as
+cosine_topk, always. Immutable; any number of threads may share one.)")
         .def(py::init([](const py::object& rows) {
                  const Floats r(rows, "rows", 2);
                  return without_gil([&] {
@@ -96,7 +96,7 @@ zeros has cosine 0 to everything. O(n d) bytes read.)")
                 return without_gil([&] { return index.candidates(q.values(), count); });
             },
             py::arg("query"), py::arg("k") = 10,
-            "How many rows search computes in full for this query; for measurements.");
+            "How many rows search computes in full for this query, some perhaps twice; for measurements.");
 }
 
 }  // namespace

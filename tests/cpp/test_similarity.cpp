@@ -58,6 +58,30 @@ TEST(similarity, index_and_scan_agree_with_all_cosines) {
     }
 }
 
+TEST(similarity, index_discards_no_row_by_its_projection) {
+    testing::Random random(5);
+    constexpr std::int64_t kRows = 2500;
+    constexpr std::int64_t kWidth = 130;
+    Floats rows(kRows * kWidth);
+    for (std::size_t i = 0; i < rows.size(); ++i) {  // a spectrum that falls
+        rows[i] = (random.unit() - 0.5F) / static_cast<float>(1 + i % kWidth);
+    }
+    const Isa before = isa();
+    for (const Isa one : available_isas()) {
+        force_isa(one);
+        const VectorIndex index(rows, kRows, kWidth);
+        for (std::int64_t i = 0; i < 30; ++i) {
+            const std::span query(&rows[static_cast<std::size_t>(i * kWidth)], kWidth);
+            const auto scanned = cosine_topk(query, rows, kRows, kWidth, 10);
+            const auto found = index.search(query, 10);
+            CHECK_EQ(found.ids, scanned.ids);
+            CHECK_EQ(found.cosines, scanned.cosines);
+            CHECK(index.candidates(query, 10) < kRows / 2);
+        }
+    }
+    force_isa(before);
+}
+
 TEST(similarity, every_instruction_set_gives_the_same_bits) {
     testing::Random random(4);
     const auto rows = random.units(400 * 77, -0.5F);
