@@ -8,6 +8,10 @@
 #include "check.hpp"
 #include "kernels/select.hpp"
 
+#if BOOKRAG_X86_KERNELS
+#include <cpuid.h>
+#endif
+
 namespace bookrag {
 
 namespace {
@@ -17,6 +21,17 @@ struct Available {
     std::size_t count = 0;
 };
 
+#if BOOKRAG_X86_KERNELS
+// Asked of the CPU: older compilers' __builtin_cpu_supports does not know the name.
+bool converts_halves() noexcept {
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 Available detect() noexcept {
     Available found;
 #if BOOKRAG_X86_KERNELS
@@ -25,7 +40,8 @@ Available detect() noexcept {
     // The features of a level that a compiler may use and that are not implied by the others. The
     // names of whole levels are unknown to older compilers.
     const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                    converts_halves();
     if (v3) found.isas[found.count++] = Isa::avx2;
     if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&

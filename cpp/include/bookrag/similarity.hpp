@@ -1,6 +1,6 @@
 // Similarity of vectors: exact cosine top-k and late interaction. Exact means: the k rows of the
 // largest cosines, ties by lower row, the cosines computed in float32 by one fixed order of
-// additions. No approximation leaves this file; where int8 is read, an error bound decides which
+// additions. No approximation leaves this file; where bytes are read, an error bound decides which
 // rows must be computed in full.
 #pragma once
 
@@ -50,9 +50,8 @@ inline constexpr std::int64_t kHnswCrossover = 50'000;
 //
 // A search reads the high nibbles and bounds each cosine's error by Cauchy-Schwarz from what
 // rounding took away, |r - s b| of the row (kept) and |q - t a| of the query. Rows whose bound
-// reaches the exact cosines of the k that look best, a fifth of random directions, are bounded
-// again with their low nibbles; the tens that are left are computed in float32, best first, until
-// no bound reaches the k-th best.
+// reaches the exact cosines of the 2 k that look best, a quarter of random directions at d = 384,
+// are bounded again with their low nibbles; the tens that are left are computed in float32.
 //
 // Where the rows lie near a subspace, as embeddings may do, a coarser copy comes before: bytes of
 // their projection onto 32 orthonormal directions, found by subspace iteration (Halko, Martinsson,

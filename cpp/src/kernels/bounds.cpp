@@ -9,6 +9,7 @@ namespace {
 typedef std::int32_t I4 __attribute__((vector_size(16)));
 typedef std::int32_t I4u __attribute__((vector_size(16), aligned(4)));
 
+constexpr auto kStep = static_cast<std::int64_t>(sizeof(Bytes));
 constexpr int kBlocks = 4 / kParts;  // at once: as many sums as stay in registers
 
 BOOKRAG_INLINE void fill_query(Bytes& to, const std::int8_t* query) {
@@ -44,8 +45,7 @@ void of_bytes(const std::int8_t* query, const std::uint8_t* blocks, std::int64_t
             BOOKRAG_UNROLL
             for (int p = 0; p < kBlocks * kParts; ++p) {
                 Bytes x;
-                load_part(x,
-                          rows + (p / kParts) * 16 * width + 16 * c + (p % kParts) * sizeof(Bytes));
+                load_part(x, rows + (p / kParts) * 16 * width + 16 * c + (p % kParts) * kStep);
                 sums[p] = add_pairs(sums[p], pair_products(x, q));
             }
         }
@@ -69,8 +69,7 @@ void of_nibbles(const std::int8_t* query, const std::uint8_t* blocks, std::int64
                 BOOKRAG_UNROLL
                 for (int p = 0; p < kBlocks * kParts; ++p) {
                     Bytes x;
-                    load_part(
-                        x, rows + (p / kParts) * 8 * width + 8 * c + (p % kParts) * sizeof(Bytes));
+                    load_part(x, rows + (p / kParts) * 8 * width + 8 * c + (p % kParts) * kStep);
                     words[p] = add16(words[p], add16(pair_products(low_nibbles(x), low),
                                                      pair_products(high_nibbles(x), high)));
                 }
@@ -85,7 +84,6 @@ void of_nibbles(const std::int8_t* query, const std::uint8_t* blocks, std::int64
 // Sums of four products at once, so that their additions overlap.
 BOOKRAG_INLINE void nibble_products(const std::int8_t* query, const std::uint8_t* const (&rows)[4],
                                     std::int64_t width, I4& out) {
-    constexpr auto kStep = static_cast<std::int64_t>(sizeof(Bytes));
     Bytes sums[4] = {};
     for (std::int64_t c = 0; c < width; c += 128) {
         BOOKRAG_UNROLL

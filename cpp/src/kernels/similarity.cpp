@@ -229,7 +229,7 @@ BOOKRAG_INLINE void inverse_roots_of(Lanes& square) {
         FloatPart root;
         for (int lane = 0; lane < kLanes; ++lane) root[lane] = __builtin_sqrtf(x[lane]);
 #endif
-        x = (x > 1e-20F) & (x < 1e30F) ? 1.0F / root : FloatPart{};
+        x = ((x > 1e-20F) & (x < 1e30F)) ? 1.0F / root : FloatPart{};
     }
 }
 
