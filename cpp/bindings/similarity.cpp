@@ -56,7 +56,7 @@ void bind_index(py::module_& m) {
 
 A search reads the bytes' high nibbles and bounds the error of every cosine (Cauchy-Schwarz, from what
 rounding took away); rows that can still be among the k best are bounded again with the low nibbles, and
-those left are computed in float32. Where rows lie near a subspace, projections onto 32 directions (Halko,
+those left are computed in float32. Where rows lie near a subspace, projections onto 48 directions (Halko,
 Martinsson, Tropp, arXiv 0909.4061) discard most rows before, by a bound as well. Same result as
 cosine_topk, always. Immutable; any number of threads may share one.)")
         .def(py::init([](const py::object& rows) {

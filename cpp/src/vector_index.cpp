@@ -21,7 +21,7 @@ using kernels::BoundTerms;
 using kernels::RefineTerms;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr std::int64_t kDirections = 32;
+constexpr std::int64_t kDirections = 48;
 
 std::int64_t rounded_up(std::int64_t n, std::int64_t to) {
     return (n + to - 1) / to * to;

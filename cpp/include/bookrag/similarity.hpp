@@ -54,8 +54,8 @@ inline constexpr std::int64_t kHnswCrossover = 50'000;
 // are bounded again with their low nibbles; the tens that are left are computed in float32.
 //
 // Where the rows lie near a subspace, as embeddings may do, a coarser copy comes before: bytes of
-// their projection onto 32 orthonormal directions, found by subspace iteration (Halko, Martinsson,
-// Tropp, SIAM Review 2011); at d = 384 a sixth of the high nibbles. What lies outside the subspace
+// their projection onto 48 orthonormal directions, found by subspace iteration (Halko, Martinsson,
+// Tropp, SIAM Review 2011); at d = 384 a quarter of the high nibbles. What lies outside the subspace
 // adds at most the product of the two residuals' norms. It is skipped for queries that mostly lie
 // outside.
 //
@@ -63,7 +63,7 @@ inline constexpr std::int64_t kHnswCrossover = 50'000;
 // of threads may search it, each keeping O(n) scratch memory for its next search.
 class VectorIndex {
   public:
-    // Copies the rows. O(32 n d). Throws Error as cosine_topk.
+    // Copies the rows. O(48 n d). Throws Error as cosine_topk.
     VectorIndex(std::span<const float> rows, std::int64_t n, std::int64_t d);
 
     // One query of d values. O(n d) bytes read.
