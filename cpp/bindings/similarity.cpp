@@ -96,7 +96,8 @@ zeros has cosine 0 to everything. O(n d) bytes read.)")
                 return without_gil([&] { return index.candidates(q.values(), count); });
             },
             py::arg("query"), py::arg("k") = 10,
-            "How many rows search computes in full for this query, some perhaps twice; for measurements.");
+            "How many rows search computes in full for this query, some perhaps twice; for "
+            "measurements.");
 }
 
 }  // namespace

@@ -55,9 +55,9 @@ inline constexpr std::int64_t kHnswCrossover = 50'000;
 //
 // Where the rows lie near a subspace, as embeddings may do, a coarser copy comes before: bytes of
 // their projection onto 48 orthonormal directions, found by subspace iteration (Halko, Martinsson,
-// Tropp, SIAM Review 2011); at d = 384 a quarter of the high nibbles. What lies outside the subspace
-// adds at most the product of the two residuals' norms. It is skipped for queries that mostly lie
-// outside.
+// Tropp, SIAM Review 2011); at d = 384 a quarter of the high nibbles. What lies outside the
+// subspace adds at most the product of the two residuals' norms. It is skipped for queries that
+// mostly lie outside.
 //
 // Every step discards by a bound: the answer is that of cosine_topk, always. Immutable; any number
 // of threads may search it, each keeping O(n) scratch memory for its next search.
