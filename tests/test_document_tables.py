@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -356,3 +357,36 @@ def test_texts_that_share_a_cell_share_its_box() -> None:
     rows = [Row([line(*x, 100.0) for x in head]), Row([line(*x, 114.0) for x in body])]
     (shared,) = [c for c in cells_of(rows) if c.text == "from to"]
     assert shared.bbox == BBox(200, 92, 240, 102)
+
+
+# --- every second row shaded ------------------------------------------------------------------
+
+_XS = (72, 300, 380, 460, 540)
+
+
+def _shaded(c: Canvas, top: float, rows: list[tuple[str, ...]], white: set[int]) -> None:
+    """Rows of 18 points, shaded cell by cell but for the white ones."""
+    for k, cells in enumerate(rows):
+        y = top + 18 * k
+        if k not in white:
+            c.setFillColorRGB(0.8, 0.9, 1.0)
+            for a, b in itertools.pairwise(_XS):
+                c.rect(a, HEIGHT - y - 18, b - a, 18, stroke=0, fill=1)
+            c.setFillColorRGB(0, 0, 0)
+        _row(c, tuple(x + 4 for x in _XS[:-1])[: len(cells)], cells, y + 13)
+
+
+_AMOUNTS = [(f"Item {name}", f"{k}11", f"{k}22", f"{k}33") for k, name in enumerate("abcdefgh", 1)]
+
+
+def test_white_rows_between_shaded_ones_belong_to_the_table(tmp_path: Path) -> None:
+    document = _read(tmp_path, lambda c: _shaded(c, 100, _AMOUNTS, {2, 5}))
+    (table,) = _tables(document)
+    assert table.text.splitlines() == [" | ".join(cells) for cells in _AMOUNTS]
+
+
+def test_a_heading_between_two_tables_parts_them(tmp_path: Path) -> None:
+    rows = [*_AMOUNTS[:2], ("A heading of its own",), *_AMOUNTS[3:5]]
+    document = _read(tmp_path, lambda c: _shaded(c, 100, rows, {2}))
+    assert len(_tables(document)) == 2
+    assert "A heading of its own" in [b.text for b in document.blocks]

@@ -18,6 +18,9 @@ MIN_SHARE = 0.25  # of the grid's side that the rules of an edge cover together
 MIN_UPRIGHT = 0.6  # of the grid's height that an upright rule covers, for merged cells
 MIN_DRAWN = 0.4  # of a cell's edge
 MAX_CELLS = 3000
+MAX_WHITE = 1.3  # of a row's height: a row that is not drawn between two that are
+ONE_ROW = 0.5  # of the size, between baselines
+SAME_COLUMN = 7.0  # points between the edges of one column in two parts of a table
 MIN_FILLED = 0.4  # of the cells; the grid of a chart is empty
 MAX_EMPTY = 0.25  # of the columns
 MIN_GRID = 0.75  # of the lines × columns between two rules that hold text, for rows of text
@@ -154,7 +157,7 @@ def take_tables(lines: list[Line], grids: list[Grid]) -> tuple[list[Line], list[
     """
     rest = lines
     tables: list[Line] = []
-    for grid in grids:
+    for grid in _stacked(grids, lines):
         inside: list[tuple[int, int, Line]] = []
         outside: list[Line] = []
         for line in rest:
@@ -182,6 +185,48 @@ def take_tables(lines: list[Line], grids: list[Grid]) -> tuple[list[Line], list[
             )
         )  # fmt: skip
     return rest, tables
+
+
+def _stacked(grids: list[Grid], lines: list[Line]) -> list[Grid]:
+    """Grids of the same columns one row apart as one: where every second row is shaded, a white
+    row parts what is drawn."""
+    out: list[Grid] = []
+    for grid in sorted(grids, key=lambda g: g.ys[0]):
+        above = next((k for k, upper in enumerate(out) if _goes_on(upper, grid, lines)), None)
+        if above is None:
+            out.append(grid)
+            continue
+        upper = out[above]
+        edges = len(upper.ys)
+        xs = upper.xs if edges >= len(grid.ys) else grid.xs
+        lower_open = {(edge + edges, column) for edge, column in grid.open}
+        out[above] = Grid(xs, upper.ys + grid.ys, upper.open | lower_open)
+    return out
+
+
+def _goes_on(upper: Grid, lower: Grid, lines: list[Line]) -> bool:
+    """Whether only a white row stands between two grids: one line of text, in several columns."""
+    top, bottom = upper.ys[-1], lower.ys[0]
+    row = median(b - a for g in (upper, lower) for a, b in itertools.pairwise(g.ys))
+    if (
+        not TOLERANCE < bottom - top < MAX_WHITE * row
+        or len(upper.xs) != len(lower.xs)
+        or any(abs(a - b) > SAME_COLUMN for a, b in zip(upper.xs, lower.xs, strict=True))
+    ):
+        return False
+    between = Grid(upper.xs, (top, bottom))
+    found = [
+        (cell[1], line)
+        for line in lines
+        if line.frame == 0
+        and top < line.middle < bottom
+        and (cell := between.cell_at(line.middle_x, line.middle)) is not None
+    ]
+    bases = [line.base for _, line in found]
+    return (
+        len({column for column, _ in found}) > 1
+        and max(bases) - min(bases) < ONE_ROW * found[0][1].size
+    )
 
 
 def cells_of_grid(grid: Grid, inside: list[tuple[int, int, Line]]) -> tuple[Cell, ...]:
