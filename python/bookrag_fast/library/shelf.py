@@ -181,5 +181,5 @@ def _book_of(index: BookIndex) -> Book:
         created=meta.created,
         toc_source=meta.toc_source,
         warnings=meta.warnings,
-        confidence=meta.confidence,
+        confidence=None if meta.confidence is None else round(meta.confidence, 4),
     )

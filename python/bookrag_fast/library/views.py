@@ -55,7 +55,7 @@ def node(index: BookIndex, node_id: int) -> dict[str, Any]:
         "boxes": [{"page": r.page, "bbox": [round(v, 2) for v in r.bbox]} for r in n.regions],
         "section": list(index.section_path(node_id)),
         "evidence": list(n.evidence),
-        "confidence": None if n.confidence is None else round(n.confidence, 4),
+        "confidence": _shown(n.confidence),
         "entities": [
             {"id": int(e), "name": index.entities[e].name, "type": index.entities[e].type}
             for e in entities
@@ -135,7 +135,7 @@ def stats(index: BookIndex) -> dict[str, Any]:
         "density": round(pairs.density(), 6) if entities > 1 else 0.0,
         "components": len(pairs.connected_components()) if entities else 0,
         "toc_source": index.meta.toc_source,
-        "confidence": index.meta.confidence,
+        "confidence": _shown(index.meta.confidence),
         "embedder": {
             "name": index.meta.embedder.name,
             "dimension": index.meta.embedder.dimension,
@@ -143,6 +143,10 @@ def stats(index: BookIndex) -> dict[str, Any]:
         "created": index.meta.created,
         "warnings": list(index.meta.warnings),
     }
+
+
+def _shown(confidence: float | None) -> float | None:
+    return None if confidence is None else round(confidence, 4)
 
 
 def _degrees(index: BookIndex) -> np.ndarray[Any, np.dtype[np.int64]]:
