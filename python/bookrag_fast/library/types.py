@@ -18,14 +18,14 @@ class Book:
     id: str
     title: str
     name: str  # the file's name when it was indexed
-    pages: int
+    pages: int  # 0 for a format without pages
     nodes: int
     entities: int
     relations: int
     sha256: str
     embedder: str
     created: str  # ISO 8601, UTC
-    toc_source: str  # what the section tree rests on: "outline", "numbering", …
+    toc_source: str  # what the section tree rests on: "outline", "markup", "numbering", …
     warnings: tuple[str, ...] = ()
     confidence: float | None = None  # of the section tree, in [0, 1]; None in older books
 
@@ -49,9 +49,9 @@ class Book:
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A node of the section tree T. ``page`` is physical and 1-based (0 on the root).
+    """A node of the section tree T. ``page`` is physical and 1-based (0 where there is none).
 
-    ``evidence`` is what a section rests on ("outline", "printed", "contents-page", "numbering",
+    ``evidence`` is what a section rests on ("outline", "markup", "printed", "contents-page", "numbering",
     "typography"; "page" for a mere page, "title" for the document's own), ``confidence`` how
     likely it is one, in [0, 1]; None for content, and in older books. On the root they are what
     most of the tree rests on, and the confidence of the whole.

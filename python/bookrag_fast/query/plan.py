@@ -97,7 +97,8 @@ class Evidence:
     """A tree node that speaks to the question.
 
     ``pages`` are physical and 1-based, ``labels`` the printed ones beside them, ``boxes`` the
-    regions in points from the top left of the page. ``scores`` names each score that ranked it.
+    regions in points from the top left of the page; all three are empty for a format without pages.
+    ``scores`` names each score that ranked it.
     """
 
     book: str

@@ -24,7 +24,7 @@ __all__ = ["read_markdown"]
 
 _MAX_NESTING = 100  # of lists and quotations
 _MAX_INLINE = 200_000  # characters of one paragraph in which emphasis and links are looked for
-_MAX_BRACKETS = 0.2  # of its characters: what has more is no prose, and costs time without end
+_MANY_MARKS = 1000  # and more than a tenth of a paragraph: no prose, and it costs time without end
 _SIGNS = re.compile(r"[\\`*_\[\]<&~\n]")
 _FRONT_TITLE = re.compile(r"^title\s*:[ \t]*(?P<title>\S.*)$", re.MULTILINE | re.IGNORECASE)
 _ALT = re.compile(r"""<img\b[^>]*\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
@@ -128,8 +128,8 @@ class _Teller:
         if self._label:
             target.data(self._label)
             self._label = ""
-        brackets = content.count("[")
-        odd = brackets > 200 and brackets > _MAX_BRACKETS * len(content)
+        marks = sum(content.count(mark) for mark in "[*_")
+        odd = marks > _MANY_MARKS and 10 * marks > len(content)
         if len(content) > _MAX_INLINE or odd or _SIGNS.search(content) is None:
             target.data(content)
         else:
