@@ -99,12 +99,32 @@ def test_what_is_not_shown_is_not_read(hidden: str) -> None:
     assert blocks(f"<p>before</p>{hidden}<p>after</p>") == [("text", "before"), ("text", "after")]
 
 
+def test_what_stands_around_main_is_no_content() -> None:
+    around = "<h1>Site</h1><p>Menu{}</p><main><ul><li>Long enough</ul><p>Text</main><p>Imprint"
+    assert [b.text for b in read_html(around.format(" of the day").encode()).blocks] == [
+        "Site", "Menu of the day", "- Long enough", "Text", "Imprint",
+    ]  # fmt: skip
+    text = around.replace("Text", "Text " * 9)
+    assert [b.text for b in read_html(text.format("").encode()).blocks] == [
+        "- Long enough", ("Text " * 9).strip(),
+    ]  # fmt: skip
+    assert len(read_html(text.format(" of the day" * 20).encode()).blocks) == 5
+
+
 def test_footnotes() -> None:
     source = "<p>a</p><aside role=doc-footnote><p>n1</p></aside><section epub:type='footnotes'>"
     source += "<ol><li>n2<li>n3</ol></section><p>b"
     assert blocks(source) == [
         ("text", "a"), ("footnote", "n1"), ("footnote", "1. n2\n2. n3"), ("text", "b"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("inside", "text"), [
+    ("Cows<a href='#c'>¶</a>", "Cows"), ("<a href='#c'>§</a>Cows", "Cows"), ("Cows <a>#</a>", "Cows"),
+    ("C#", "C#"), ("§ 4 Cows", "§ 4 Cows"), ("§4", "§4"),
+])  # fmt: skip
+def test_the_sign_of_an_anchor_is_no_part_of_a_heading(inside: str, text: str) -> None:
+    assert blocks(f"<h2>{inside}</h2>") == [("title", text)]
 
 
 @pytest.mark.parametrize(("head", "body", "title"), [

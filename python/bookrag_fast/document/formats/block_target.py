@@ -31,6 +31,7 @@ _BREAKING = frozenset(
 _LISTS = frozenset({"ul", "ol", "menu", "dir"})
 _FOOTNOTES = re.compile(r"\b(?:doc-)?(?:foot|end|rear)notes?\b")
 _BREAK = "\v"  # a line's end that is meant, unlike those of the source
+_ANCHOR = re.compile(r"^§(?=[^\W\d])|\s*¶$|\s+#$")  # a sign to link to a heading by
 _MAX_HEADING = 1000  # characters; what is longer was left open by mistake
 _MAX_INDENT = 20  # levels of a list
 
@@ -71,6 +72,9 @@ class BlockTarget:
         self._whole_at = 0
         self._level = 0
         self._footnote_at = 0
+        self._main_at = 0
+        self._main_from = 0
+        self._main: list[tuple[int, int]] = []  # ranges of blocks inside <main>
         self._tables: list[_Table] = []
         self._figures: list[_Figure] = []
         self._lists: list[_List] = []
@@ -123,6 +127,8 @@ class BlockTarget:
                 self._end_figure()
         if depth == self._footnote_at:
             self._footnote_at = 0
+        if depth == self._main_at:
+            self._end_main()
 
     def data(self, text: str) -> None:
         if not self._hidden_at:
@@ -140,7 +146,16 @@ class BlockTarget:
         self._end_list()
         while self._figures:
             self._end_figure()
+        if self._main_at:
+            self._end_main()
         return self
+
+    def content(self) -> list[Block]:
+        """Blocks without what stands around the page's <main>, where that holds most of the text:
+        site names, menus and notices are none of it."""
+        inside = [b for first, end in self._main for b in self.blocks[first:end]]
+        size, whole = (sum(len(b.text) for b in of) for of in (inside, self.blocks))
+        return inside if 2 * size > whole else self.blocks
 
     def insert(self, *blocks: Block) -> None:
         """Blocks made elsewhere, after all that was read so far."""
@@ -187,13 +202,21 @@ class BlockTarget:
                 self._footnote_at = self._depth
         if self._in_cell():
             return
-        if tag in _LISTS:
+        if tag == "main" and not self._main_at:
+            self._end_list()
+            self._main_at, self._main_from = self._depth, len(self.blocks)
+        elif tag in _LISTS:
             self._lists.append(_List(tag == "ol", _number(attrib.get("start"), 1)))
         elif tag == "li" and self._lists:
             self._lists[-1].marker = _marker(self._lists[-1])
         elif tag == "figure":
             self._end_list()
             self._figures.append(_Figure(len(self.blocks)))
+
+    def _end_main(self) -> None:
+        self._end_list()
+        self._main.append((self._main_from, len(self.blocks)))
+        self._main_at = 0
 
     def _image(self, alt: str | None) -> None:
         text = " ".join((alt or "").split())
@@ -230,8 +253,9 @@ class BlockTarget:
         if whole == "title":
             self.title = self.title or text
         elif whole == "heading" and len(text) <= _MAX_HEADING:
+            text = _ANCHOR.sub("", " ".join(text.split("\n")))
             if text:
-                self.blocks.append(heading(" ".join(text.split("\n")), self._level))
+                self.blocks.append(heading(text, self._level))
         elif whole == "caption" and self._tables and not self._tables[-1].layout:
             self._tables[-1].caption = text
         elif whole == "figcaption" and self._figures:

@@ -22,19 +22,20 @@ _CHUNK = 1 << 20  # characters
 
 
 def read_html(data: bytes) -> Reading:
-    """Content of a page. Scripts, navigation and hidden text are no content.
+    """Content of a page. Scripts, navigation, hidden text and what stands around <main> are none.
 
     The title is <title>, or the only h1 where that says more.
     """
     found = _DECLARED.search(data[:_HEAD])
     declared = (found.group(1) or found.group(2)).decode("ascii") if found else None
     target = html_target(decode_text(data, declared))
-    tops = [b.text for b in target.blocks if b.level == 1]
+    blocks = target.content()
+    tops = [b.text for b in blocks if b.level == 1]
     title = target.title or None
     # "Cows – The Farm – Books Ltd": what browsers show is the heading and where it belongs.
     if len(tops) == 1 and (title is None or tops[0] in title):
         title = tops[0]
-    return Reading(target.blocks, title)
+    return Reading(blocks, title)
 
 
 def html_target(text: str) -> BlockTarget:
