@@ -276,6 +276,8 @@ STATUS = {
     e.ZeroPagesError: "INVALID_ARGUMENT",
     e.NoTextLayerError: "INVALID_ARGUMENT",
     e.UnreadablePagesError: "INVALID_ARGUMENT",
+    e.UnsupportedFormatError: "INVALID_ARGUMENT",
+    e.DamagedDocumentError: "INVALID_ARGUMENT",
     e.LibraryError: "FAILED_PRECONDITION",
     e.UnknownBookError: "NOT_FOUND",
     e.UnknownNodeError: "NOT_FOUND",
