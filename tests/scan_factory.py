@@ -16,9 +16,7 @@ from pdf_factory import HEIGHT, WIDTH, make_pdf
 Draw = Callable[[Canvas], None]
 
 
-def scanned(
-    draw: Draw, folder: Path, *, dpi: int = 150, quarter_turns: int = 0, tilt: float = 0.0
-):  # type: ignore[no-untyped-def]
+def scanned(draw: Draw, folder: Path, *, dpi: int = 150, quarter_turns: int = 0, tilt: float = 0.0):  # type: ignore[no-untyped-def]
     """A page as an image in grey with paper noise, turned clockwise and tilted by degrees."""
     from PIL import Image
 

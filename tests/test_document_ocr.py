@@ -305,7 +305,7 @@ def test_cancelling_ends_the_workers(tmp_path: Path) -> None:
     seen: list[int] = []
 
     def check() -> None:
-        seen[:] = seen or [pid for pid in _workers_of(os.getpid())]
+        seen[:] = seen or _workers_of(os.getpid())
         if seen:
             raise StopError
 
@@ -318,9 +318,7 @@ def test_cancelling_ends_the_workers(tmp_path: Path) -> None:
 @needs_proc
 def test_killing_the_parent_ends_the_workers(tmp_path: Path) -> None:
     path = make_pdf(tmp_path / "scan.pdf", [picture_page(scanned(two_columns, tmp_path))] * 8)
-    code = (
-        "import sys; from bookrag_fast.document import read_document; read_document(sys.argv[1])"
-    )
+    code = "import sys; from bookrag_fast.document import read_document; read_document(sys.argv[1])"
     parent = subprocess.Popen([sys.executable, "-c", code, str(path)])
     try:
         deadline = time.monotonic() + 60

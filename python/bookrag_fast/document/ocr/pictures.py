@@ -69,13 +69,15 @@ def _scan(path: Path, index: int, width: float, scale: float) -> tuple[Grey, flo
     from PIL import Image
 
     Image.MAX_IMAGE_PIXELS = MAX_SOURCE_PIXELS
-    with Image.open(path) as image:
+    # By its name Pillow maps a TIFF into memory, and garbles one that stands on its side.
+    with path.open("rb") as file, Image.open(file) as image:
         if image.format == "TIFF":
             image.seek(index)
         pixels = image.size[0] * image.size[1]
         if pixels > MAX_SOURCE_PIXELS:
             raise ValueError(f"its {pixels:,} pixels are more than {MAX_SOURCE_PIXELS:,}")
         turn = turn_of(image)
+        # (A TIFF's size is already that of the upright page.)
         wide = image.size[1] if turn >= _SIDEWAYS else image.size[0]
         shrink = max(1.0, wide / (width * scale))
         if shrink > 1 and image.format == "JPEG":
