@@ -10,6 +10,7 @@ import time
 import unicodedata
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rapidfuzz import fuzz
 from reportlab.pdfgen.canvas import Canvas
@@ -230,7 +231,37 @@ def test_a_folder_without_models_is_said(tmp_path: Path) -> None:
     scan = picture_page(scanned(short, tmp_path))
     path = make_pdf(tmp_path / "mixed.pdf", [short, scan])
     document = read_document(path, ocr=OcrSettings(models=str(tmp_path), workers=1))
-    assert "no files *det*.onnx" in document.warnings[0]
+    assert "no files *det*.onnx" in document.warnings[0].replace("rec", "det")
+
+
+def test_models_are_those_of_the_package_and_nothing_is_fetched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import rapidocr
+    import requests
+
+    from bookrag_fast.document.ocr import recogniser
+
+    def refused(*arguments: object, **named: object) -> None:
+        raise AssertionError(f"a download: {arguments}")
+
+    monkeypatch.setattr(requests.sessions.Session, "request", refused)
+    folder = Path(rapidocr.__file__).parent / "models"
+    for part in ("det", "rec"):
+        assert recogniser._model(None, part).parent == folder
+    blank = np.full((200, 400), 255, np.uint8)
+    assert recogniser.Recogniser().read(blank, 1.0) == []
+
+
+def test_models_of_ones_own(tmp_path: Path) -> None:
+    import rapidocr
+
+    for part in ("det_small", "rec_small"):
+        name = f"PP-OCRv6_{part}.onnx"
+        (tmp_path / name).symlink_to(Path(rapidocr.__file__).parent / "models" / name)
+    path = scan_pdf(tmp_path / "scan.pdf", [short])
+    document = read_document(path, ocr=OcrSettings(models=str(tmp_path), workers=1))
+    assert words(document) == LOREM.split()
 
 
 # --- failures -----------------------------------------------------------------------------------

@@ -148,10 +148,7 @@ class _Worker:
                 if "ready" in answer:
                     self._ready, self._since = True, monotonic()
                 elif "broken" in answer:
-                    raise OcrUnavailableError(
-                        f"OCR does not work here: {answer['broken']}",
-                        "reinstall it: pip install 'bookrag-fast[ocr]'",
-                    )
+                    raise OcrUnavailableError(str(answer["broken"]), str(answer["hint"]))
                 else:
                     self.job = None
                     return _result(answer)

@@ -51,18 +51,21 @@ class Recogniser:
     """Loads the models; one page after another is then read on one thread.
 
     Args:
-        models: a folder with one ``*det*.onnx`` and one ``*rec*.onnx`` that carries its character
-            list in its metadata; None takes those in rapidocr's own package. Nothing is ever
-            downloaded.
+        models: a folder with one ``*det*.onnx`` and one ``*rec*.onnx`` whose metadata holds its
+            characters, as the PP-OCR models made for rapidocr do; None takes those in rapidocr's
+            own package. Nothing is ever downloaded.
 
     Raises:
-        ModelNotFoundError: the folder lacks one of them.
+        ModelNotFoundError: the folder lacks one of them, or the metadata is missing.
     """
 
     def __init__(self, models: Path | None = None) -> None:
         from rapidocr import RapidOCR
 
         cv2.setNumThreads(1)
+        recogniser = _model(models, "rec")
+        if models is not None:
+            _check_characters(recogniser)
         # Given paths are never checked against a download, as names of models are.
         self._engine: Any = RapidOCR(
             params={
@@ -71,7 +74,7 @@ class Recogniser:
                 "Det.model_path": str(_model(models, "det")),
                 "Det.limit_type": "max",
                 "Det.limit_side_len": DETECTOR_SIDES[0],
-                "Rec.model_path": str(_model(models, "rec")),
+                "Rec.model_path": str(recogniser),
                 "Rec.rec_batch_num": 1,  # a batch does not fit the cache: slower than one by one
                 "Rec.rec_img_shape": [3, HEIGHT, 128],
                 "EngineConfig.onnxruntime.intra_op_num_threads": 1,
@@ -202,6 +205,18 @@ def _model(folder: Path | None, part: str) -> Path:
             "name a folder with one detector and one recogniser in ocr.models, or leave it out",
         )
     return found[0]
+
+
+def _check_characters(model: Path) -> None:
+    """rapidocr would download a list for a model without one."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    if "character" not in session.get_modelmeta().custom_metadata_map:
+        raise ModelNotFoundError(
+            f"{model} does not hold its list of characters",
+            "take a model converted for rapidocr 3",
+        )
 
 
 def _length(quad: Points) -> float:

@@ -17,6 +17,8 @@ import threading
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bookrag_fast.errors import BookragError
+
 __all__ = ["MEMORY_MB", "main"]
 
 MEMORY_MB = 4096  # address space; a page takes a tenth of it
@@ -37,8 +39,12 @@ def main() -> int:
         from bookrag_fast.document.ocr.wire import PageJob
 
         recogniser = Recogniser(Path(settings["models"]) if settings["models"] else None)
+    except BookragError as error:
+        _send(out, {"broken": error.message, "hint": error.hint})
+        return 1
     except Exception as error:  # whatever a library lacks is said to those who asked
-        _send(out, {"broken": f"{type(error).__name__}: {error}"})
+        hint = "reinstall it: pip install --force-reinstall 'bookrag-fast[ocr]'"
+        _send(out, {"broken": f"{type(error).__name__}: {error}", "hint": hint})
         return 1
     _send(out, {"ready": True})
     while True:
