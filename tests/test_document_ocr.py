@@ -111,6 +111,16 @@ def test_japanese_with_kana_is_read(tmp_path: Path) -> None:
     assert document.blocks[0].kind is BlockKind.TITLE
 
 
+def test_a_script_that_the_models_do_not_know_is_reported(tmp_path: Path) -> None:
+    pytest.importorskip("noto_cjk_sans_jp_regular")
+    lines = [("Съешь же ещё этих мягких французских булок, да выпей же чаю", 12.0)] * 5
+    russian = japanese_scan([*lines, ("In English only this", 12.0)])
+    path = make_pdf(tmp_path / "ru.pdf", [picture_page(russian)])
+    document = read_document(path, ocr=ONE)
+    assert words(document) == "In English only this".split()
+    assert "a script that the OCR models do not know: 1" in document.warnings[0]
+
+
 def test_a_blank_page_gives_no_text(tmp_path: Path) -> None:
     path = scan_pdf(tmp_path / "blank.pdf", [short, lambda c: None])
     document = read_document(path, ocr=ONE)
@@ -231,7 +241,7 @@ def test_a_folder_without_models_is_said(tmp_path: Path) -> None:
     scan = picture_page(scanned(short, tmp_path))
     path = make_pdf(tmp_path / "mixed.pdf", [short, scan])
     document = read_document(path, ocr=OcrSettings(models=str(tmp_path), workers=1))
-    assert "no files *det*.onnx" in document.warnings[0].replace("rec", "det")
+    assert "one is needed" in document.warnings[0]
 
 
 def test_models_are_those_of_the_package_and_nothing_is_fetched(

@@ -23,6 +23,7 @@ LITTLE_TEXT = 120  # characters: a stamp or a page number on a scan
 PICTURE_SHARE = 0.5  # of the page: what a scan covers, at least
 AGREEMENT = 0.5  # of the words read: so many in the text layer prove it
 DOUBTFUL = 0.8  # a mean confidence below which a page is reported
+FOREIGN = 0.6  # of the lines of a page: in no script that the models know
 
 NO_LAYER = "no text layer"
 _NO_WORDS = "its text layer has no words"
@@ -105,9 +106,10 @@ class OcrStage:
             Warnings.
         """
         outcomes, trouble = self._outcomes(pages, progress)
-        readings = {k: x for k, x in outcomes.items() if isinstance(x, PageReading)}
+        readings = {k: _known(x) for k, x in outcomes.items() if isinstance(x, PageReading)}
         typed = typeset(readings, body)
         doubtful: list[int] = []
+        foreign: list[int] = []
         unread: list[int] = []
         for index, reason in self._reasons.items():
             outcome = outcomes.get(index)
@@ -124,6 +126,8 @@ class OcrStage:
                 elif outcome:
                     pages[index] = replace(pages[index], note=f"{reason}; OCR: {why}")
                 continue
+            if outcome.unknown > FOREIGN:
+                foreign.append(index + 1)
             merged = _merged(reason, lines[index], typed[index])
             if merged is None:
                 continue
@@ -145,6 +149,11 @@ class OcrStage:
         if doubtful:
             warnings.append(
                 f"{self._path.name}: OCR was unsure of {len(doubtful)} pages: {_listed(doubtful)}"
+            )
+        if foreign:
+            warnings.append(
+                f"{self._path.name}: {len(foreign)} pages are for the most part in a script that "
+                f"the OCR models do not know: {_listed(foreign)} (name others in ocr.models)"
             )
         silent = [number for number in unread if number - 1 not in outcomes]
         if silent:
@@ -202,6 +211,13 @@ class OcrStage:
 
 def _has_read(outcome: PageReading | PageFailure) -> bool:
     return isinstance(outcome, PageReading)
+
+
+def _known(reading: PageReading) -> PageReading:
+    """What can be relied on of a page: on one in a foreign script, the lines that are not."""
+    if reading.unknown <= FOREIGN:
+        return reading
+    return PageReading([line for line in reading.lines if not line.is_sparse])
 
 
 def _is_poor(reason: str) -> bool:
