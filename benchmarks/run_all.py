@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-BENCHES = ("pagerank", "skyline", "resolution", "similarity", "retrieve")
+BENCHES = ("pagerank", "projection", "skyline", "resolution", "similarity", "retrieve")
 # Set on some machines for old BLAS builds; a current one should choose its kernels itself.
 UNSET = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
