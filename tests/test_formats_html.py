@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import time
 from pathlib import Path
 
 import pytest
@@ -121,7 +120,7 @@ def test_footnotes() -> None:
 
 @pytest.mark.parametrize(("inside", "text"), [
     ("Cows<a href='#c'>¶</a>", "Cows"), ("<a href='#c'>§</a>Cows", "Cows"),
-    ("Cows <a>#</a>", "Cows"), ("C#", "C#"), ("§ 4 Cows", "§ 4 Cows"), ("§4", "§4"),
+    ("Cows <a>#</a>", "Cows"), ("C#", "C#"), ("§ 4 Cows", "§ 4 Cows"), ("§4", "§4"), ("¶", "¶"),
 ])  # fmt: skip
 def test_the_sign_of_an_anchor_is_no_part_of_a_heading(inside: str, text: str) -> None:
     assert blocks(f"<h2>{inside}</h2>") == [("title", text)]
@@ -165,10 +164,9 @@ def test_encodings(tmp_path: Path, data: bytes, text: str) -> None:
     "<figure><figcaption>" * 20_000 + "deep", "deep" + "</p>" * 100_000,
     "<!doctype html [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;&a;'>]><p>deep",
 ], ids=lambda s: s[:12])  # fmt: skip
+@pytest.mark.timeout(60)
 def test_hostile_pages_are_read_soon(source: str) -> None:
-    start = time.monotonic()
     found = html_target(source).blocks
-    assert time.monotonic() - start < 20
     assert "deep" in "".join(b.text for b in found)
     assert sum(len(b.text) for b in found) < 3_000_000  # indents of a list are bounded
 
@@ -199,7 +197,9 @@ def test_any_soup_is_read(pieces: list[str]) -> None:
         assert b.text.strip() or b.kind is BlockKind.IMAGE
 
 
-WORDS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=12)
+# Without the signs of anchors, which a heading loses at its end.
+SIGNS = st.characters(exclude_categories=["C", "Z"], exclude_characters="¶#§")
+WORDS = st.text(SIGNS, min_size=1, max_size=12)
 PARAGRAPHS = st.lists(st.lists(WORDS, min_size=1, max_size=6), min_size=1, max_size=12)
 
 

@@ -211,7 +211,7 @@ def test_any_value_anywhere_is_survived(data: st.DataObject, make: Any) -> None:
         try:
             for key in place[:-1]:
                 at = at[key]
-            at[place[-1]] = data.draw(VALUES)
+            at[place[-1]] = copy.deepcopy(data.draw(VALUES))  # drawn values may be shared
         except (KeyError, IndexError, TypeError):  # an earlier change took the place away
             continue
     try:

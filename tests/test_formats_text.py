@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -103,10 +102,9 @@ def test_long_lines_are_paragraphs_of_their_own() -> None:
     assert [text.split()[0] for _, _, text in blocks("\n".join(lines))] == ["First", "Second"]
 
 
+@pytest.mark.timeout(60)
 def test_one_line_of_many_megabytes() -> None:
-    start = time.monotonic()
     found = read_plain("lorem ipsum " * 4_200_000).blocks
-    assert time.monotonic() - start < 20
     assert [len(b.text) for b in found] == [12 * 4_200_000 - 1]
     assert found[0].kind is BlockKind.TEXT
 

@@ -31,7 +31,7 @@ _BREAKING = frozenset(
 _LISTS = frozenset({"ul", "ol", "menu", "dir"})
 _FOOTNOTES = re.compile(r"\b(?:doc-)?(?:foot|end|rear)notes?\b")
 _BREAK = "\v"  # a line's end that is meant, unlike those of the source
-_ANCHOR = re.compile(r"^§(?=[^\W\d])|\s*¶$|\s+#$")  # a sign to link to a heading by
+_ANCHOR = re.compile(r"^§(?=[^\W\d])|(?<=\S)\s*¶$|(?<=\S)\s+#$")  # a sign to link to a heading by
 _MAX_HEADING = 1000  # characters; what is longer was left open by mistake
 _MAX_INDENT = 20  # levels of a list
 
