@@ -241,3 +241,10 @@ def test_threads_that_meet_at_a_new_graph_agree() -> None:
             alone = core.personalized_pagerank(clustered(3000, round_), [1])
             for result in results:
                 np.testing.assert_array_equal(result, alone)
+
+
+@pytest.mark.parametrize("seeds", [np.array(0), "ab", 3])
+def test_a_batch_without_a_length_is_refused(seeds: object) -> None:
+    graph = core.KnowledgeGraph(2, [0], [1], np.ones(1, np.float32))
+    with pytest.raises(InvalidArgumentError, match="seeds"):
+        core.personalized_pagerank_batch(graph, seeds)

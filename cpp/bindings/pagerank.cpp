@@ -85,6 +85,14 @@ py::object pagerank(const KnowledgeGraph& graph, const py::object& seeds, const 
     }));
 }
 
+// A sequence with a length; NumPy calls an array without dimensions one, too.
+bool is_sequence(const py::object& value) {
+    if (py::isinstance<py::str>(value) || !PySequence_Check(value.ptr())) return false;
+    if (PySequence_Size(value.ptr()) >= 0) return true;
+    PyErr_Clear();
+    return false;
+}
+
 py::object batch(const KnowledgeGraph& graph, const py::object& seeds, const py::object& weights,
                  const py::object& damping, const py::object& tol, const py::object& offsets) {
     std::vector<std::int64_t> starts{0};
@@ -96,12 +104,12 @@ py::object batch(const KnowledgeGraph& graph, const py::object& seeds, const py:
         ids = integers<EntityId>(seeds, "seeds");
         own = seed_weights(weights, ids.size());
     } else {
-        if (py::isinstance<py::str>(seeds) || !PySequence_Check(seeds.ptr())) {
+        if (!is_sequence(seeds)) {
             refuse("seeds", "must be a sequence of arrays, one a walk");
         }
         const auto walks = py::reinterpret_borrow<py::sequence>(seeds);
         const auto many = walks.size();
-        if (!weights.is_none() && (!PySequence_Check(weights.ptr()) ||
+        if (!weights.is_none() && (!is_sequence(weights) ||
                                    py::reinterpret_borrow<py::sequence>(weights).size() != many)) {
             refuse("weights", "must be a sequence as long as seeds, or None");
         }

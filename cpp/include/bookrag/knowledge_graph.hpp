@@ -15,7 +15,7 @@ struct InducedGraph;
 namespace detail {
 class LongRows;
 class PprLayout;
-}
+}  // namespace detail
 
 // Immutable after construction; all reads are safe from any number of threads. Returned spans live
 // as long as the graph.

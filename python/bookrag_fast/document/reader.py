@@ -111,7 +111,9 @@ def read_pdf(
         labels = pdf.labels()
         metadata = pdf.metadata_title()
 
-    return finished(found, path, file_sha256(path), outline=outline, labels=labels, metadata=metadata)
+    return finished(
+        found, path, file_sha256(path), outline=outline, labels=labels, metadata=metadata
+    )
 
 
 def finished(
