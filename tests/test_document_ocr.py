@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 from rapidfuzz import fuzz
 from reportlab.pdfgen.canvas import Canvas
+from typer.testing import CliRunner
 
-from bookrag_fast.config import OcrSettings, Settings
+from bookrag_fast.cli.main import app
+from bookrag_fast.config import OcrSettings, Settings, load_settings
 from bookrag_fast.document import BlockKind, Document, IsolatedReader, PageStatus, read_document
 from bookrag_fast.document.ocr import stage
 from bookrag_fast.document.ocr.legible import fault_of
-from bookrag_fast.errors import NoTextLayerError
+from bookrag_fast.errors import ConfigError, NoTextLayerError
 from pdf_factory import HEIGHT, LOREM, WIDTH, make_pdf, paragraph, text_lines
 
 pytest.importorskip("rapidocr")
@@ -395,3 +397,24 @@ def test_settings_reach_the_isolated_reader(tmp_path: Path) -> None:
     with pytest.raises(NoTextLayerError, match="scan"):
         refusing.read(path)
     refusing.close()
+
+
+def test_the_command_line_says_how(tmp_path: Path) -> None:
+    path = scan_pdf(tmp_path / "scan.pdf", [two_columns])
+    shelf = ["--library", str(tmp_path / "shelf")]
+    refused = CliRunner().invoke(app, ["index", str(path), "--ocr", "off", *shelf])
+    assert refused.exit_code == NoTextLayerError.exit_code
+    assert "--ocr auto" in refused.output
+    made = CliRunner().invoke(app, ["index", str(path), *shelf])
+    assert made.exit_code == 0
+    tree = CliRunner().invoke(app, ["show", path.name, "tree", *shelf])
+    for heading in ("1 Introduction", "2.1 Sampling of flour", "3 Results"):
+        assert heading in tree.output
+
+
+def test_a_flag_goes_before_the_environment() -> None:
+    environ = {"BOOKRAG_OCR__MODE": "always", "BOOKRAG_OCR__DPI": "150"}
+    settings = load_settings(environ=environ, ocr={"mode": "off"})
+    assert (settings.ocr.mode, settings.ocr.dpi) == ("off", 150)
+    with pytest.raises(ConfigError, match=r"ocr\.mode"):
+        load_settings(environ={"BOOKRAG_OCR__MODE": "sometimes"})

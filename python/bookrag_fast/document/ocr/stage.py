@@ -181,7 +181,7 @@ class OcrStage:
         if not self._reasons:
             return {}, ("", "")
         if not is_installed():
-            return {}, ("is not installed", INSTALL)
+            return {}, ("is not installed", f"{INSTALL}, then remove and index the book again")
         jobs = [
             PageJob(
                 self._kind,
