@@ -56,6 +56,7 @@ inline std::string dtype_name(const py::array& array) {
     return py::str(array.dtype()).cast<std::string>();
 }
 
+#ifndef Py_GIL_DISABLED
 // The integers of a list, if it holds nothing else, all within range.
 template <typename T>
 std::optional<std::vector<T>> few_integers(PyObject* list) {
@@ -71,15 +72,18 @@ std::optional<std::vector<T>> few_integers(PyObject* list) {
     }
     return out;
 }
+#endif
 
 // Integers as a private copy, narrowed with a range check. A copy on purpose: ids index memory, and
 // the caller's array may be written to by another thread once the GIL is released.
 template <typename T>
 std::vector<T> integers(const py::object& value, const char* name, py::ssize_t ndim = 1) {
+#ifndef Py_GIL_DISABLED  // another thread may change the list meanwhile
     // A short list, as of seeds: a microsecond faster than by way of an array.
     if (ndim == 1 && PyList_CheckExact(value.ptr()) && PyList_GET_SIZE(value.ptr()) <= 64) {
         if (auto few = few_integers<T>(value.ptr())) return *std::move(few);
     }
+#endif
     const py::array array = as_array(value, name, ndim);
     const char kind = array.dtype().kind();
     if (array.size() == 0 && (kind == 'f' || kind == 'O'))
