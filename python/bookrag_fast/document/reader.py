@@ -30,6 +30,8 @@ __all__ = ["RawPages", "finished", "read_pdf"]
 Progress = Callable[[int, int], None]
 
 MAX_RULES = 400  # a page; a chart may have thousands of lines, which part no text
+A_PAGE = 400  # characters that tell what size a scanned page is set in
+OTHER_SCALE = 1.4  # times the size of the document's text: no text but a picture's of another scale
 _MAX_SIDE = 200_000.0  # points; PDF's own limit is 14,400
 
 
@@ -250,10 +252,20 @@ def _body_face(lines: Sequence[list[Line]]) -> Body:
     return Body(size, bold=bold, mono=mono)
 
 
-def _drafts(pages: Sequence[Page], found: RawPages, body: Body) -> Iterator[Draft]:
+def _body_of(page: Page, lines: list[Line], whole: Body) -> Body:
+    """A page's own body where it was scanned at another scale than the others."""
+    if page.status is not PageStatus.OCR or sum(len(line.text) for line in lines) < A_PAGE:
+        return whole
+    own = _body_face([lines])
+    scale = own.size / whole.size
+    return own if not 1 / OTHER_SCALE < scale < OTHER_SCALE else whole
+
+
+def _drafts(pages: Sequence[Page], found: RawPages, whole: Body) -> Iterator[Draft]:
     for page, lines, pictures, drawings, grids, rules in zip(
         pages, found.lines, found.pictures, found.drawings, found.grids, found.rules, strict=True
     ):
+        body = _body_of(page, lines, whole)
         if drawings and any(caption_kind(line.text) == "figure" for line in lines):
             plain = drafts_of(_columns(lines, rules), page.number, page.height, body, tables=False)
             outside, figures = take_figures(lines, plain, drawings, pictures)

@@ -22,6 +22,9 @@ BAND = 0.4  # of the fullest row: what a row of the band has, at least
 X_HEIGHT = 0.49  # of the size of type
 CAPITAL_HEIGHT = 0.70
 TALL_RANGE = (0.6, 1.15)  # what capitals may tell of the size, times what the band does
+PLAUSIBLE = (0.5, 1.15)  # size of type, of the height of what the detector marks for it
+USUAL = 0.78
+MIDDLE = 0.36  # of the size: the middle of a line's ink above its baseline
 SPECK = 1  # pixels of ink that a row may have and count as empty
 KANJI_HEIGHT = 0.79
 KANJI_DROP = 0.05  # of the size: how far kanji reach below the baseline
@@ -60,10 +63,15 @@ def measure(crop: npt.NDArray[np.uint8], text: str) -> Ink | None:
     band = float(bottom - top + 1)
     starts = int(np.count_nonzero(np.diff(ink.astype(np.int8), axis=1, prepend=0) == 1))
     size, drop = _size(text, band, float(bottom - _summit(down, top) + 1))
+    base = bottom + 1 - drop
+    least, most = PLAUSIBLE
+    if not least * crop.shape[0] < size < most * crop.shape[0]:  # the band was a serif or a rule
+        size = USUAL * crop.shape[0]
+        base = crop.shape[0] / 2 + MIDDLE * size
     return Ink(
         float(columns[0]),
         float(columns[-1] + 1),
-        bottom + 1 - drop,
+        base,
         size,
         float(ink.sum()) / max(starts, 1),
     )

@@ -16,7 +16,9 @@ __all__ = ["typeset"]
 
 SAME_SIZE = 1.17  # a ratio below which two sizes are one
 STEP = 1.15  # of the scale of all other sizes
-BOLD = 1.2  # times the thickness of the running text's strokes, for its size
+BOLD = 1.2  # times the thickness of the running text's strokes, for its size: at least that
+SPREADS = 5.0  # and so many of their median deviations more, since worn print varies
+A_PAGE = 400  # characters that tell what is usual on a page
 ASCENT, DESCENT = 0.8, 0.2  # of the size
 
 
@@ -33,12 +35,14 @@ def typeset(readings: Mapping[int, PageReading], body: float | None) -> dict[int
         return {page: [] for page in readings}
     measured = _median([(line.size, len(line.text)) for line in lines])
     size = body if body and _near(measured, body) else round(measured * 2) / 2
-    running = [line for line in lines if _near(line.size, measured)]
-    stroke = _median([(line.stroke / line.size, len(line.text)) for line in running])
     size = max(size, 1.0)
+    usual = _heavy(lines, measured)
     out: dict[int, list[Line]] = {}
     for page, reading in readings.items():
-        set_ = [_line(line, measured, size, stroke) for line in reading.lines]
+        # Pages are scanned lighter and darker.
+        enough = sum(len(line.text) for line in reading.lines) >= A_PAGE
+        heavy = _heavy(reading.lines, measured) if enough else usual
+        set_ = [_line(line, measured, size, heavy) for line in reading.lines]
         frames = sorted(
             {line.frame for line in set_}, key=lambda f: -sum(x.frame == f for x in set_)
         )
@@ -48,7 +52,18 @@ def typeset(readings: Mapping[int, PageReading], body: float | None) -> dict[int
     return out
 
 
-def _line(line: OcrLine, measured: float, body: float, stroke: float) -> Line:
+def _heavy(lines: Sequence[OcrLine], measured: float) -> float:
+    """Thickness of strokes, for the size, from which running text is bold."""
+    share = [
+        (line.stroke / line.size, len(line.text)) for line in lines if _near(line.size, measured)
+    ]
+    if not share:
+        return math.inf
+    usual = _median(share)
+    return max(BOLD * usual, usual + SPREADS * _median([(abs(s - usual), n) for s, n in share]))
+
+
+def _line(line: OcrLine, measured: float, body: float, heavy: float) -> Line:
     steps = 0 if _near(line.size, measured) else round(math.log(line.size / measured, STEP))
     size = round(STEP**steps * body * 2) / 2
     return Line(
@@ -59,7 +74,8 @@ def _line(line: OcrLine, measured: float, body: float, stroke: float) -> Line:
         y1=line.base + DESCENT * size,
         base=line.base,
         size=size,
-        bold=len(line.text) > 2 and line.stroke > BOLD * stroke * line.size,
+        # In smaller type strokes are thicker by themselves, and larger type is a heading anyhow.
+        bold=steps == 0 and len(line.text) > 2 and line.stroke > heavy * line.size,
         italic=False,
         mono=False,
         family="",
