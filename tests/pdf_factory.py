@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -84,10 +85,13 @@ def heading(canvas: Canvas, text: str, *, top: float, size: float = 14, x: float
     return text_lines(canvas, [text], x=x, top=top, size=size, font="Helvetica-Bold") + 12
 
 
-def image(width: int = 8, height: int = 8) -> ImageReader:
-    """A small picture of its own colours."""
+def image(width: int = 8, height: int = 8, *, noise: bool = False) -> ImageReader:
+    """A small picture of its own colours; ``noise`` makes a grey one that no packing shrinks."""
     from PIL import Image
 
+    if noise:
+        grey = random.Random(width * height).randbytes(width * height)
+        return ImageReader(Image.frombytes("L", (width, height), grey))
     picture = Image.new("RGB", (width, height), (200, 30, 30))
     picture.putpixel((0, 0), (0, 0, 255))
     return ImageReader(picture)

@@ -54,6 +54,7 @@ class PrintedContents:
     levels: dict[int, int] = field(default_factory=dict)
     groups: int = 0
     front: int = 0  # last page of the first list: what stands before is front matter
+    beyond: int = 0  # entries whose pages come after the last one of the file
 
     @property
     def found(self) -> float:
@@ -273,6 +274,7 @@ def _tie(
         )
         if best is None and page is not None:
             best = _fuzzy(document, by_key, contents, entry.title, page)
+            contents.beyond += best is None and page > len(document.pages)
         if best is not None:
             contents.levels[best] = entry.level
             reached = best

@@ -185,5 +185,8 @@ def sequence_members(candidates: Sequence[Candidate]) -> set[int]:
                     out.add(before[1].at)
         elif n.depth > 1 and value <= 1:
             out.add(c.at)
+        above = last.get((n.scheme, parent[:-1])) if parent and c.at in out else None
+        if above is not None and above[0] == parent[-1]:
+            out.add(above[1].at)  # "7" before "7.1", though there is no 6 and no 8
         last[(n.scheme, parent)] = (value, c)
     return out

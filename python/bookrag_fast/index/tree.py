@@ -39,6 +39,11 @@ def build_tree(document: Document) -> SectionTree:
                 f"the PDF outline is ignored: {printed:.0%} of its titles stand on their pages"
             )
             headings = []
+    if contents.beyond:
+        warnings.append(
+            f"{contents.beyond} entries of the printed contents lie beyond the last page "
+            f"({len(document.pages)}): the file is not the whole book"
+        )
     title = None
     if not headings and states_headings(document):
         headings, source = headings_from_markup(document), "markup"
@@ -49,6 +54,8 @@ def build_tree(document: Document) -> SectionTree:
         headings, source = headings_by_form(document, contents)
     if not headings and document.pages:
         headings, source = _by_page(document), "pages"
+        if len(document.pages) > 1:
+            warnings.append("no headings were found: every page is a section")
     close_levels(headings)
     confidence = tree_confidence(headings, contents)
     nodes = tuple(_nodes(document, headings, title))
