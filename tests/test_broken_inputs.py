@@ -12,6 +12,7 @@ from reportlab.pdfgen.canvas import Canvas
 from bookrag_fast import Library
 from bookrag_fast.config import OcrSettings
 from bookrag_fast.document import BlockKind, Document, IsolatedReader, PageStatus, read_document
+from bookrag_fast.errors import InvalidArgumentError
 from bookrag_fast.index.model import NodeKind, SectionTree
 from bookrag_fast.index.tree import build_tree
 from pdf_factory import HEIGHT, LOREM, WIDTH, heading, image, make_pdf, paragraph, text_lines
@@ -110,7 +111,9 @@ def test_pages_of_near_identical_lines_are_kept_and_reported(tmp_path: Path) -> 
 
 def test_numbered_headings_in_the_very_face_of_the_body(tmp_path: Path) -> None:
     numbers = ["1", "1.1", "1.1.1", "1.1.2", "1.2", "2", "2.1"]
-    names = dict(zip(numbers, ["Farm", "Field", "Soil", "Seed", "Barn", "Mill", "Wheel"], strict=True))
+    names = dict(
+        zip(numbers, ["Farm", "Field", "Soil", "Seed", "Barn", "Mill", "Wheel"], strict=True)
+    )
 
     def draw(c: Canvas) -> None:
         top = 60.0
@@ -275,6 +278,38 @@ def test_a_graph_without_relations_answers(tmp_path: Path) -> None:
     with Library.open(tmp_path / "shelf") as library:
         book = library.add(path)
         assert library.search("Torwood", books=[book.id])
+
+
+def test_pages_indexed_in_two_runs_keep_the_files_numbers(tmp_path: Path) -> None:
+    names = "Oats Barley Wheat Rye Maize Millet Spelt Sorghum Teff Fonio".split()
+    pages = [_chapter(f"{k} {n}", printed=100 + k) for k, n in enumerate(names, 1)]
+    outline = [(f"{k} {n}", 0, k) for k, n in enumerate(names, 1)]
+    path = make_pdf(tmp_path / "grains.pdf", pages, outline=outline, title="All Grains")
+    document = read_document(path, pages=(5, None))
+    assert [p.number for p in document.pages] == list(range(1, 11))
+    assert [p.label for p in document.pages] == [None] * 4 + [str(k) for k in range(105, 111)]
+    assert {b.page for b in document.blocks} == set(range(5, 11))
+    assert document.warnings == ()
+    with Library.open(tmp_path / "shelf") as library:
+        whole = library.add(path)
+        first, second = library.add(path, pages=(2, 5)), library.add(path, pages=(6, 9))
+        again = library.add(path, pages=(6, 9))
+        assert len({whole.id, first.id, second.id}) == 3
+        assert again == second
+        assert library.book(path) == whole
+        assert second.title == "All Grains (pages 6–9)"
+        found = [(n.title, n.page) for n in library.tree(second.id).children[0].children]
+        assert found == [(f"{k} {names[k - 1]}", k) for k in range(6, 10)]
+        (best, *_) = library.search("Sorghum", books=[second.id])
+        assert (best.pages, best.labels) == ((8,), ("108",))
+        assert {b.page for b in best.boxes} == {8}
+
+
+@pytest.mark.parametrize("pages", [(0, 2), (2, 1), (3, 4)])
+def test_pages_that_the_file_does_not_have(tmp_path: Path, pages: tuple[int, int]) -> None:
+    path = make_pdf(tmp_path / "two.pdf", [_chapter("1 Oats"), _chapter("2 Rye")])
+    with pytest.raises(InvalidArgumentError, match="not among the 2"):
+        read_document(path, pages=pages)
 
 
 # --- size --------------------------------------------------------------------------------------

@@ -15,8 +15,10 @@ from bookrag_fast.cli.options import (
     JsonOption,
     LibraryOption,
     OcrOption,
+    PagesOption,
     PasswordOption,
     opened,
+    page_span,
     secret,
 )
 from bookrag_fast.cli.output import clean, emit_json
@@ -38,6 +40,7 @@ def index(
     password: PasswordOption = None,
     embedder: EmbedderOption = None,
     ocr: OcrOption = None,
+    pages: PagesOption = None,
     library: LibraryOption = Path("shelf"),
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -46,7 +49,7 @@ def index(
 
     With --json: {"books": [...], "errors": [{"file", "error"}]}, and "error", the first one.
     """
-    password = secret(password)
+    password, span = secret(password), page_span(pages)
     found, problems = expanded(files)
     books: list[dict[str, Any]] = []
     errors: list[dict[str, Any]] = []
@@ -62,7 +65,7 @@ def index(
             before = {(b.id, b.created) for b in shelf.books()}
             try:
                 with shown_progress(file.name) as progress:
-                    book = shelf.add(file, password=password, progress=progress)
+                    book = shelf.add(file, password=password, pages=span, progress=progress)
             except Exception as error:  # one bad file fails alone
                 problem, code = describe(error)
                 first_code = first_code or code

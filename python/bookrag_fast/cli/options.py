@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,10 +25,12 @@ __all__ = [
     "JsonOption",
     "LibraryOption",
     "OcrOption",
+    "PagesOption",
     "PasswordOption",
     "chosen_books",
     "is_file",
     "opened",
+    "page_span",
     "secret",
     "spoken",
 ]
@@ -66,6 +69,14 @@ OcrOption = Annotated[
         help="Read pictures of text: on pages without a usable text layer, never, or on every "
         "page. Needs the extra `ocr`.",
         show_default="auto",
+    ),
+]
+PagesOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--pages",
+        metavar="A-B",
+        help="Only these pages of PDFs; 5-20, 7 or 5-. Each choice is a book of its own.",
     ),
 ]
 PasswordOption = Annotated[
@@ -153,3 +164,16 @@ def chosen_books(
         else:
             ids.append(library.book(spoken(reference)).id)
     return list(dict.fromkeys(ids))
+
+
+def page_span(text: str | None) -> tuple[int, int | None] | None:
+    """First and last page of "5-20", "7" or "5-" (to the file's last); None for all."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*(\d{1,9})\s*(?:(-)\s*(\d{1,9})?\s*)?", text)
+    if match is None:
+        raise InvalidArgumentError(f"{text!r} is no range of pages", "write 5-20, 7 or 5-")
+    first = int(match[1])
+    if match[3]:
+        return first, int(match[3])
+    return first, None if match[2] else first

@@ -37,6 +37,7 @@ def main() -> int:
                 os.fsdecode(bytes.fromhex(request["path"])),
                 password=request["password"],
                 ocr=OcrSettings.model_validate(request["ocr"]),
+                pages=request["pages"],
                 progress=lambda done, total: _send(out, "progress", json.dumps([done, total])),
             )
             _send(out, "document", to_json(document))

@@ -10,7 +10,7 @@ from bookrag_fast.document.files import file_head, file_sha256
 from bookrag_fast.document.formats.building import Reading
 from bookrag_fast.document.formats.kinds import Format, detect_format
 from bookrag_fast.document.model import BlockKind, Document
-from bookrag_fast.errors import EmptyDocumentError
+from bookrag_fast.errors import EmptyDocumentError, InvalidArgumentError
 
 __all__ = ["read_document"]
 
@@ -25,6 +25,7 @@ def read_document(
     password: str | None = None,
     progress: Progress | None = None,
     ocr: OcrSettings | None = None,
+    pages: tuple[int, int | None] | None = None,
 ) -> Document:
     """Reads a file into blocks in reading order. Its content says which format it is in, its
     extension only where the content is silent.
@@ -35,8 +36,10 @@ def read_document(
         progress: called with (pages done, pages in all) after each page, outside any lock; never
             for a format without pages.
         ocr: how pages without a usable text layer are read; None takes the defaults.
+        pages: of a PDF, the first and the last page to read, as `read_pdf` takes them.
 
     Raises:
+        InvalidArgumentError: ``pages`` are not among those of the file, or it is no PDF.
         DocumentError: one of its subclasses, by what is wrong with the file:
             UnsupportedFormatError, EmptyDocumentError (also for a file without any text),
             DamagedDocumentError, and for a PDF those of `read_pdf`. The class itself for a missing
@@ -50,7 +53,11 @@ def read_document(
     if kind is Format.PDF:
         from bookrag_fast.document.reader import read_pdf
 
-        return read_pdf(path, password=password, progress=progress, ocr=ocr)
+        return read_pdf(path, password=password, progress=progress, ocr=ocr, pages=pages)
+    if pages is not None:
+        raise InvalidArgumentError(
+            f"{path.name} is no PDF: pages of it cannot be chosen", "index all of it"
+        )
     if kind is Format.IMAGE:
         from bookrag_fast.document.scans import read_scan
 

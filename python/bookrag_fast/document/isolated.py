@@ -65,12 +65,14 @@ class IsolatedReader:
         path: Path,
         *,
         password: str | None = None,
+        pages: tuple[int, int | None] | None = None,
         progress: Callable[[int, int], None] = lambda done, total: None,
         check: Callable[[], None] = lambda: None,
     ) -> Document:
         """Read a document; errors as for `read_document`.
 
         Args:
+            pages: of a PDF, the first and the last page to read; None reads all.
             progress: called with (pages done, pages in all).
             check: called several times a second; whatever it raises ends the reading at once.
 
@@ -80,7 +82,7 @@ class IsolatedReader:
         """
         worker = self._take()
         try:
-            document = worker.read(path, password, self._ocr, progress, check)
+            document = worker.read(path, password, self._ocr, pages, progress, check)
         except BookragError:
             self._give_back(worker)
             raise
@@ -152,6 +154,7 @@ class _Worker:
         path: Path,
         password: str | None,
         ocr: OcrSettings,
+        asked: tuple[int, int | None] | None,
         progress: Callable[[int, int], None],
         check: Callable[[], None],
     ) -> Document:
@@ -160,6 +163,7 @@ class _Worker:
             "path": os.fsencode(path.absolute()).hex(),
             "password": password,
             "ocr": ocr.model_dump(),
+            "pages": asked,
         }
         with contextlib.suppress(BrokenPipeError):  # found out when its answer does not come
             self._requests.write(json.dumps(request).encode("ascii") + b"\n")

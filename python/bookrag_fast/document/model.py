@@ -163,6 +163,7 @@ class Document:
     blocks: tuple[Block, ...]
     outline: tuple[OutlineEntry, ...] = ()
     warnings: tuple[str, ...] = field(default=())
+    span: tuple[int, int] | None = None  # first and last page read, None when all were
 
     def label_of(self, page: int) -> str | None:
         """Printed label of a physical page; None for a page that is not there."""

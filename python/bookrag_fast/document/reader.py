@@ -23,7 +23,12 @@ from bookrag_fast.document.pdfium import PageGeometry, Pdf, check_file, open_pdf
 from bookrag_fast.document.ruled import Grid, ruled_grids, take_tables
 from bookrag_fast.document.running import page_numbers, running_lines
 from bookrag_fast.document.titles import document_title
-from bookrag_fast.errors import NoTextLayerError, TooLargeError, UnreadablePagesError
+from bookrag_fast.errors import (
+    InvalidArgumentError,
+    NoTextLayerError,
+    TooLargeError,
+    UnreadablePagesError,
+)
 
 __all__ = ["RawPages", "finished", "read_pdf"]
 
@@ -73,6 +78,7 @@ def read_pdf(
     password: str | None = None,
     progress: Progress | None = None,
     ocr: OcrSettings | None = None,
+    pages: tuple[int, int | None] | None = None,
 ) -> Document:
     """Reads a PDF into blocks in reading order.
 
@@ -82,8 +88,12 @@ def read_pdf(
         progress: called with (pages done, pages in all) after each page, outside any lock, and
             again a few times a second while pictures are read. What it raises ends the reading.
         ocr: how pages without a usable text layer are read; None takes the defaults.
+        pages: the first and the last physical page to read, 1-based, None for the file's last;
+            None reads all. The others stand in the Document without blocks, so that numbers and
+            labels stay the file's own.
 
     Raises:
+        InvalidArgumentError: ``pages`` are not among those of the file.
         DocumentError: one of its subclasses, by what is wrong with the file: NotAPdfError,
             EmptyDocumentError, EncryptedPdfError, WrongPasswordError, DamagedPdfError,
             ZeroPagesError, NoTextLayerError, UnreadablePagesError. The class itself for a
@@ -96,16 +106,18 @@ def read_pdf(
     check_file(path)
     stage = OcrStage(ocr or OcrSettings(), path, password)
     with open_pdf(path, password) as pdf:
-        found = _read_pages(pdf, stage, progress)
-        if all(page.status is PageStatus.FAILED for page in found.pages):
+        span = _checked_span(pages, pdf)
+        found = _read_pages(pdf, span, stage, progress)
+        asked = found.pages[span[0] - 1 : span[1]]
+        if all(page.status is PageStatus.FAILED for page in asked):
             raise UnreadablePagesError(
-                f"none of the {len(found.pages)} pages of {path.name} can be read: "
-                f"page 1: {found.pages[0].note}",
+                f"none of the {len(asked)} pages of {path.name} can be read: "
+                f"page {asked[0].number}: {asked[0].note}",
                 "open and save the file with another PDF program",
             )
         if not any(found.lines):
             raise NoTextLayerError(
-                f"{path.name} has {len(found.pages)} pages and no text on any of them: "
+                f"{path.name} has {len(asked)} pages and no text on any of them: "
                 "it is a scan or a picture",
                 stage.remedy(),
             )
@@ -114,8 +126,26 @@ def read_pdf(
         metadata = pdf.metadata_title()
 
     return finished(
-        found, path, file_sha256(path), outline=outline, labels=labels, metadata=metadata
+        found,
+        path,
+        file_sha256(path),
+        outline=tuple(e for e in outline if pages is None or span[0] <= e.page <= span[1]),
+        labels=labels,
+        metadata=metadata,
+        span=None if span == (1, pdf.page_count) else span,
     )
+
+
+def _checked_span(pages: tuple[int, int | None] | None, pdf: Pdf) -> tuple[int, int]:
+    first, last = pages or (1, None)
+    if last is None:
+        last = pdf.page_count
+    if not 1 <= first <= last <= pdf.page_count:
+        raise InvalidArgumentError(
+            f"pages {first} to {last} are not among the {pdf.page_count} of {pdf.name}",
+            "pages are physical: the first one of the file is 1",
+        )
+    return first, last
 
 
 def finished(
@@ -126,24 +156,29 @@ def finished(
     outline: tuple[OutlineEntry, ...] = (),
     labels: Sequence[str | None] = (),
     metadata: str = "",
+    span: tuple[int, int] | None = None,
 ) -> Document:
     """The lines of all pages → a Document; ``found`` is used up.
 
     Args:
         labels: of the pages, as the file has them; empty takes printed page numbers.
         metadata: the file's own idea of its title.
+        span: first and last page that were read, None for all.
     """
-    running = running_lines(found.pages, found.lines, _body_face(found.lines).size)
+    first, last = span or (1, len(found.pages))
+    part = slice(first - 1, last)
+    running = running_lines(found.pages[part], found.lines[part], _body_face(found.lines).size)
     if not any(labels):
-        labels = page_numbers(found.pages, found.lines, running)
+        printed = page_numbers(found.pages[part], found.lines[part], running)
+        labels = [*[None] * (first - 1), *printed, *[None] * (len(found.pages) - last)]
     pages = tuple(
         Page(p.number, label, p.width, p.height, p.status, p.note)
         for p, label in zip(found.pages, labels, strict=True)
     )
-    for of_page, marks in zip(found.lines, running, strict=True):
+    for of_page, marks in zip(found.lines[part], running, strict=True):
         if marks:
             of_page[:] = [line for k, line in enumerate(of_page) if k not in marks]
-    _drop_backdrops(found)
+    _drop_backdrops(found, last - first + 1)
     body = _body_face(found.lines)
     blocks = tuple(draft.block() for draft in flow(_drafts(pages, found, body)))
     return Document(
@@ -154,14 +189,22 @@ def finished(
         blocks=blocks,
         outline=outline,
         warnings=tuple(found.warnings),
+        span=span,
     )
 
 
-def _read_pages(pdf: Pdf, stage: OcrStage, progress: Progress | None) -> RawPages:
+def _read_pages(
+    pdf: Pdf, span: tuple[int, int], stage: OcrStage, progress: Progress | None
+) -> RawPages:
     found = RawPages()
     done = 0
     for index in range(pdf.page_count):
         number = index + 1
+        if not span[0] <= number <= span[1]:
+            note = f"not read: only pages {span[0]} to {span[1]} were asked for"
+            found.add(Page(number, None, 0.0, 0.0, PageStatus.NO_TEXT, note))
+            done += 1
+            continue
         geometry: PageGeometry | None = None
         lines: list[Line] = []
         pictures: list[BBox] = []
@@ -210,23 +253,26 @@ def _read_pages(pdf: Pdf, stage: OcrStage, progress: Progress | None) -> RawPage
     textless = [
         p.number
         for p in found.pages
-        if p.status is PageStatus.NO_TEXT and p.number not in stage.reported
+        if p.status is PageStatus.NO_TEXT
+        and p.number not in stage.reported
+        and span[0] <= p.number <= span[1]
     ]
-    if textless and len(textless) < len(found.pages):
+    asked = span[1] - span[0] + 1
+    if textless and len(textless) < asked:
         listed = ", ".join(map(str, textless[:12])) + (" …" if len(textless) > 12 else "")
         found.warnings.append(
-            f"{pdf.name}: {len(textless)} of {len(found.pages)} pages carry no text: {listed}"
+            f"{pdf.name}: {len(textless)} of {asked} pages carry no text: {listed}"
         )
     return found
 
 
-def _drop_backdrops(found: RawPages) -> None:
+def _drop_backdrops(found: RawPages, page_count: int) -> None:
     """Drops logos and backdrops: the same box on a third of the pages or more.
 
     A page without text of its own keeps its pictures: they are what it says.
     """
     seen = Counter(_rounded(b) for of_page in found.pictures for b in set(of_page))
-    limit = max(3, len(found.pictures) // 3)
+    limit = max(3, page_count // 3)
     for of_page, lines in zip(found.pictures, found.lines, strict=True):
         if lines:
             of_page[:] = [b for b in of_page if seen[_rounded(b)] < limit]

@@ -38,6 +38,7 @@ def to_json(document: Document) -> bytes:
             "blocks": [_block_to(b) for b in document.blocks],
             "outline": [(e.title, e.level, e.page, e.top) for e in document.outline],
             "warnings": document.warnings,
+            "span": document.span,
         },
         separators=(",", ":"),
     ).encode("ascii")
@@ -57,6 +58,7 @@ def from_json(data: bytes) -> Document:
         blocks=tuple(_block_from(b) for b in found["blocks"]),
         outline=tuple(OutlineEntry(*entry) for entry in found["outline"]),
         warnings=tuple(found["warnings"]),
+        span=tuple(found["span"]) if found["span"] else None,
     )
 
 

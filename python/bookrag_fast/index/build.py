@@ -62,6 +62,8 @@ def build_index(
     node_vectors = _embed(texts, embedder, on_stage)
     ids, cosines = nearest(entity_vectors, _NEIGHBOURS)
     title = document.title or tree.nodes[0].title or document.name
+    if document.span is not None:
+        title = f"{title} (pages {document.span[0]}–{document.span[1]})"
     return BookIndex(
         meta=BookMeta(
             book_id=book_id,

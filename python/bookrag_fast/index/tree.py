@@ -100,8 +100,8 @@ class _Builder:
     """Nodes in pre-order, with the sections that are open."""
 
     def __init__(self, document: Document, regions: tuple[Region, ...]) -> None:
-        self._last_page = len(document.pages)
-        span = (1, self._last_page) if document.pages else (0, 0)
+        span = document.span or ((1, len(document.pages)) if document.pages else (0, 0))
+        self._last_page = span[1]
         title = document.title or _stem(document.name)
         self._nodes: list[Node] = [
             Node(0, -1, NodeKind.ROOT, 0, title, "", (), *span),

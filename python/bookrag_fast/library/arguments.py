@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,6 +17,7 @@ __all__ = [
     "checked_books",
     "checked_callback",
     "checked_int",
+    "checked_pages",
     "checked_password",
     "checked_path",
     "checked_text",
@@ -47,6 +48,16 @@ def checked_int(value: Any, name: str) -> int:
         except TypeError:
             pass
     refuse(name, value, "an integer")
+
+
+def checked_pages(value: Any) -> tuple[int, int | None] | None:
+    """A first and a last page, the last None for the file's own; None for all pages."""
+    if value is None:
+        return None
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence) or len(value) != 2:
+        refuse("pages", value, "a pair: the first and the last page")
+    first, last = value
+    return checked_int(first, "pages[0]"), None if last is None else checked_int(last, "pages[1]")
 
 
 def checked_path(value: Any, name: str) -> Path:

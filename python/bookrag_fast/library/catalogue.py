@@ -112,11 +112,11 @@ class Catalogue:
             ).fetchall()
         return [_book(row[0]) for row in rows]
 
-    def by_sha256(self, sha256: str) -> tuple[Book, str] | None:
-        """The book made from this content and the fingerprint of its embedding model."""
+    def version(self, book_id: str) -> tuple[Book, str] | None:
+        """The book of an id and the fingerprint of its embedding model."""
         with self._transaction() as db:
             row = db.execute(
-                "SELECT summary, fingerprint FROM books WHERE sha256 = ?", (sha256,)
+                "SELECT summary, fingerprint FROM books WHERE id = ?", (book_id,)
             ).fetchone()
         return None if row is None else (_book(row[0]), str(row[1]))
 

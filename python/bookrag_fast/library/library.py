@@ -7,6 +7,7 @@ on a loop of the library's own, so they also work inside a running event loop.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ from bookrag_fast.library.arguments import (
     checked_books,
     checked_callback,
     checked_int,
+    checked_pages,
     checked_password,
     checked_path,
     refuse,
@@ -124,6 +126,7 @@ class Library:
         path: str | Path,
         *,
         password: str | None = None,
+        pages: tuple[int, int | None] | None = None,
         progress: ProgressCallback | None = None,
     ) -> Book:
         """Index a file and put it on the shelf; a file of the same content that is already there
@@ -135,27 +138,32 @@ class Library:
         Args:
             path: a file of any format that `document.read_document` reads.
             password: of an encrypted PDF.
+            pages: of a PDF, the first and the last physical page to index, None for the file's
+                last; each choice of pages is a book of its own. None indexes all.
             progress: called from a worker thread with each step.
 
         Raises:
             DocumentError: one of its kinds says what is wrong with the file.
+            InvalidArgumentError: the file does not have those pages.
             TooLargeError: larger than the settings allow.
             IndexStoreError, LibraryError: the shelf cannot be written.
         """
-        return self._runner.run(self.aadd(path, password=password, progress=progress))
+        return self._runner.run(self.aadd(path, password=password, pages=pages, progress=progress))
 
     async def aadd(
         self,
         path: str | Path,
         *,
         password: str | None = None,
+        pages: tuple[int, int | None] | None = None,
         progress: ProgressCallback | None = None,
     ) -> Book:
         """`add`, awaited. Cancelling it stops the work at the next page or stage, and the
         cancellation returns when it has stopped: nothing goes on behind the caller's back."""
         file, secret = checked_path(path, "path"), checked_password(password)
+        chosen = checked_pages(pages)
         reporter = ProgressReporter(checked_callback(progress, "progress"))
-        work = asyncio.ensure_future(asyncio.to_thread(self._add, file, secret, reporter))
+        work = asyncio.ensure_future(asyncio.to_thread(self._add, file, secret, chosen, reporter))
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -204,13 +212,13 @@ class Library:
         return book
 
     def find_file(self, path: str | Path) -> Book | None:
-        """The book made from this very content, if it is on the shelf; None also for a path that
-        is no readable file."""
+        """The book made from this very content, all of it, if it is on the shelf; None also for a
+        path that is no readable file."""
         file = checked_path(path, "path")
         try:
             if not file.is_file():
                 return None
-            known = self._shelf.catalogue.by_sha256(sha256_of(file))
+            known = self._shelf.catalogue.version(_book_id(sha256_of(file)))
         except (OSError, ValueError):  # ValueError: a NUL in the path
             return None
         return None if known is None else known[0]
@@ -369,19 +377,24 @@ class Library:
 
     # --- the work itself, on worker threads ---------------------------------------------------
 
-    def _add(self, path: Path, password: str | None, reporter: ProgressReporter) -> Book:
+    def _add(
+        self,
+        path: Path,
+        password: str | None,
+        pages: tuple[int, int | None] | None,
+        reporter: ProgressReporter,
+    ) -> Book:
         sha256 = checked_sha256(path, max_mb=self._settings.max_file_mb)
-        known = self._shelf.catalogue.by_sha256(sha256)
+        known = self._shelf.catalogue.version(_book_id(sha256, pages))
         info = self._embedder.info
         if known is not None and known[1] == info.fingerprint and self._intact(known[0].id):
             return known[0]
-        document = self._read(path, password, reporter)
-        book_id = document.sha256[:_BOOK_ID_CHARS]
+        document = self._read(path, password, pages, reporter)
         index = build_index(
             document,
             self._embedder,
             self._settings,
-            book_id=book_id,
+            book_id=_book_id(document.sha256, document.span),
             source=_remembered(path),
             on_stage=reporter.stage,
         )
@@ -390,13 +403,23 @@ class Library:
         reporter.stage("done", len(index.entities), len(index.entities), "entities")
         return book
 
-    def _read(self, path: Path, password: str | None, reporter: ProgressReporter) -> Document:
+    def _read(
+        self,
+        path: Path,
+        password: str | None,
+        pages: tuple[int, int | None] | None,
+        reporter: ProgressReporter,
+    ) -> Document:
         if not self._settings.isolate_reader:
             return read_document(
-                path, password=password, progress=reporter.pages, ocr=self._settings.ocr
+                path,
+                password=password,
+                progress=reporter.pages,
+                ocr=self._settings.ocr,
+                pages=pages,
             )
         return self._reader.read(
-            path, password=password, progress=reporter.pages, check=reporter.check
+            path, password=password, pages=pages, progress=reporter.pages, check=reporter.check
         )
 
     def _intact(self, book_id: str) -> bool:
@@ -436,6 +459,13 @@ class Library:
 
     def _index_of(self, ref: str) -> BookIndex:
         return self._shelf.load(self.book(ref).id)
+
+
+def _book_id(sha256: str, pages: tuple[int, int | None] | None = None) -> str:
+    """The file's digest cut short; where only some of its pages were read, one of both."""
+    if pages is not None:
+        sha256 = hashlib.sha256(f"{sha256}:{pages[0]}-{pages[1]}".encode()).hexdigest()
+    return sha256[:_BOOK_ID_CHARS]
 
 
 def _remembered(path: Path) -> str | None:
