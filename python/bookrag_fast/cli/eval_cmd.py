@@ -44,7 +44,7 @@ def trees(
         Optional[list[str]],  # noqa: UP045
         typer.Option(
             "--withhold",
-            metavar="outline",
+            metavar="outline,tags",
             help="What of the file the tree builder must not see; repeatable.",
         ),
     ] = None,

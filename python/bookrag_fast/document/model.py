@@ -164,6 +164,7 @@ class Document:
     outline: tuple[OutlineEntry, ...] = ()
     warnings: tuple[str, ...] = field(default=())
     span: tuple[int, int] | None = None  # first and last page read, None when all were
+    tags: tuple[OutlineEntry, ...] = ()  # headings that a tagged PDF marks as such
 
     def label_of(self, page: int) -> str | None:
         """Printed label of a physical page; None for a page that is not there."""

@@ -30,7 +30,16 @@ from bookrag_fast.errors import (
     ZeroPagesError,
 )
 
-__all__ = ["MAX_BYTES", "MAX_PAGES", "PDFIUM_LOCK", "PageGeometry", "Pdf", "check_file", "open_pdf"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_OUTLINE",
+    "MAX_PAGES",
+    "PDFIUM_LOCK",
+    "PageGeometry",
+    "Pdf",
+    "check_file",
+    "open_pdf",
+]
 
 PDFIUM_LOCK = threading.RLock()
 
@@ -104,6 +113,7 @@ class Pdf:
         self._document = document
         with PDFIUM_LOCK:
             self.page_count = int(raw.FPDF_GetPageCount(document))
+            self.tagged = bool(raw.FPDFCatalog_IsTagged(document))
 
     @contextmanager
     def page(self, index: int) -> Iterator[ctypes.c_void_p]:

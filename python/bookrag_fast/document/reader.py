@@ -10,18 +10,19 @@ from pathlib import Path
 from bookrag_fast.config import OcrSettings
 from bookrag_fast.document.blocks import Body, Draft, drafts_of
 from bookrag_fast.document.captions import caption_kind
-from bookrag_fast.document.chars import geometry_of, read_chars, read_objects
+from bookrag_fast.document.chars import PageChars, geometry_of, read_chars, read_objects
 from bookrag_fast.document.columns import columns_of
 from bookrag_fast.document.drawings import drawn_regions, take_figures
 from bookrag_fast.document.files import file_sha256
 from bookrag_fast.document.flow import flow
 from bookrag_fast.document.images import add_images, picture_boxes
-from bookrag_fast.document.lines import Line, lines_of
+from bookrag_fast.document.lines import Line, clean, lines_of
 from bookrag_fast.document.model import BBox, Block, Document, OutlineEntry, Page, PageStatus
 from bookrag_fast.document.ocr.stage import OcrStage
-from bookrag_fast.document.pdfium import PageGeometry, Pdf, check_file, open_pdf
+from bookrag_fast.document.pdfium import MAX_OUTLINE, PageGeometry, Pdf, check_file, open_pdf
 from bookrag_fast.document.ruled import Grid, ruled_grids, take_tables
 from bookrag_fast.document.running import page_numbers, running_lines
+from bookrag_fast.document.tags import HeadingTag, heading_tags, tagged_text
 from bookrag_fast.document.titles import document_title
 from bookrag_fast.errors import (
     InvalidArgumentError,
@@ -51,6 +52,7 @@ class RawPages:
     drawings: list[list[BBox]] = field(default_factory=list)
     grids: list[list[Grid]] = field(default_factory=list)
     rules: list[list[BBox]] = field(default_factory=list)  # at least half a column wide
+    tags: list[OutlineEntry] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def add(
@@ -190,7 +192,15 @@ def finished(
         outline=outline,
         warnings=tuple(found.warnings),
         span=span,
+        tags=tuple(found.tags[:MAX_OUTLINE]),
     )
+
+
+def _tagged(tags: Sequence[HeadingTag], chars: PageChars, page: int) -> Iterator[OutlineEntry]:
+    for tag in tags:
+        title = clean(tagged_text(tag, chars))
+        if title:
+            yield OutlineEntry(title, tag.level, page, tag.top)
 
 
 def _read_pages(
@@ -219,7 +229,9 @@ def _read_pages(
                 if max(geometry.width, geometry.height) > _MAX_SIDE:
                     raise ValueError(f"its size is {geometry.width:g} × {geometry.height:g} points")
                 chars = read_chars(handle, geometry)
+                tags = heading_tags(handle, geometry) if pdf.tagged else []
                 objects = read_objects(handle, geometry)
+            found.tags += _tagged(tags, chars, number)
             lines = lines_of(chars, geometry.width, geometry.height)
             pictures = picture_boxes(objects.images, geometry.width, geometry.height)
             drawn = objects.drawings + objects.rules

@@ -39,6 +39,7 @@ def to_json(document: Document) -> bytes:
             "outline": [(e.title, e.level, e.page, e.top) for e in document.outline],
             "warnings": document.warnings,
             "span": document.span,
+            "tags": [(e.title, e.level, e.page, e.top) for e in document.tags],
         },
         separators=(",", ":"),
     ).encode("ascii")
@@ -59,6 +60,7 @@ def from_json(data: bytes) -> Document:
         outline=tuple(OutlineEntry(*entry) for entry in found["outline"]),
         warnings=tuple(found["warnings"]),
         span=tuple(found["span"]) if found["span"] else None,
+        tags=tuple(OutlineEntry(*entry) for entry in found["tags"]),
     )
 
 

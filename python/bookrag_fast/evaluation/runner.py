@@ -17,7 +17,7 @@ from bookrag_fast.index.tree import build_tree
 __all__ = ["WITHHELD", "Result", "evaluate_trees", "headings_of", "without"]
 
 # What a file says of its own sections, by the field of Document that holds it.
-WITHHELD = ("outline",)
+WITHHELD = ("outline", "tags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,9 @@ def _measured(truth: Truth, withhold: Collection[str], read: Callable[[Path], Do
 
 def without(document: Document, fields: Collection[str]) -> Document:
     """The document as if its file had not said these things of itself."""
-    return replace(document, outline=()) if "outline" in fields else document
+    if "outline" in fields:
+        document = replace(document, outline=())
+    return replace(document, tags=()) if "tags" in fields else document
 
 
 def headings_of(tree: SectionTree) -> list[Heading]:

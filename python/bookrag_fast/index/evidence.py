@@ -5,6 +5,7 @@ Kinds of evidence, as nodes hold them:
 * ``outline``: the PDF's bookmarks name the section;
 * ``printed``: the title that they name stands on its page;
 * ``markup``: the source itself states the heading and its level;
+* ``tags``: a tagged PDF marks it as one;
 * ``contents-page``: a printed table of contents lists it;
 * ``numbering``: its number continues or starts a sequence;
 * ``typography``: its style stands out from the running text;
@@ -13,7 +14,7 @@ Kinds of evidence, as nodes hold them:
 
 A heading's confidence takes the kinds as independent witnesses, each right with the weight below:
 1 - Π (1 - weight). The weights are rounded shares of headings that were true ones among those
-that rest on the kind alone, over 25 books with known headings (markup: a guess).
+that rest on the kind alone, over 25 books with known headings (markup and tags: a guess).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ WEIGHTS = {
     "outline": 0.9,
     "printed": 0.8,
     "markup": 0.95,
+    "tags": 0.8,
     "contents-page": 0.95,
     "numbering": 0.9,
     "typography": 0.5,

@@ -71,9 +71,12 @@ def _unsound(entries: Sequence[OutlineEntry], lost: int, page_count: int) -> str
 
 
 def headings_from_outline(
-    document: Document, entries: Sequence[OutlineEntry]
+    document: Document, entries: Sequence[OutlineEntry], *, kind: str = "outline"
 ) -> tuple[list[Heading], float]:
-    """Headings of the entries, each tied to the block that prints it, and the share found."""
+    """Headings of the entries, each tied to the block that prints it, and the share found.
+
+    ``kind`` is the evidence that the entries are.
+    """
     on_page: dict[int, list[int]] = defaultdict(list)
     for k, block in enumerate(document.blocks):
         on_page[block.page].append(k)
@@ -106,7 +109,7 @@ def headings_from_outline(
                 blocks=blocks,
                 regions=regions,
                 numbering=(numbering or printed).label if (numbering or printed) else "",  # type: ignore[union-attr]
-                evidence=("outline", "printed") if blocks else ("outline",),
+                evidence=(kind, "printed") if blocks and kind == "outline" else (kind,),
                 rest=rest,
             )
         )

@@ -14,6 +14,7 @@ from bookrag_fast.index.model import Node, NodeKind, SectionTree
 from bookrag_fast.index.outline import headings_from_outline, usable_entries
 from bookrag_fast.index.packing import contents_of
 from bookrag_fast.index.section import Heading, close_levels
+from bookrag_fast.index.tags import add_tags, usable_tags
 
 __all__ = ["build_tree"]
 
@@ -24,9 +25,9 @@ def build_tree(document: Document) -> SectionTree:
     """The section tree of a document.
 
     Sections come from the PDF's outline where it is sound, else from the headings that the source
-    states, else from contents pages, numbering and typography, else there is one for each page.
-    Nothing of the document's text is left out: what stands before the first heading hangs under the
-    title node.
+    states or a PDF tags as such, else from contents pages, numbering and typography, else there is
+    one for each page. Nothing of the document's text is left out: what stands before the first
+    heading hangs under the title node.
     """
     entries, warnings = usable_entries(document)
     contents = read_contents(document)
@@ -52,6 +53,12 @@ def build_tree(document: Document) -> SectionTree:
         add_form(document, contents, headings)
     if not headings:
         headings, source = headings_by_form(document, contents)
+        tagged, doubts = usable_tags(document, contents, headings)
+        warnings += doubts
+        if tagged:
+            headings, source = tagged, "tags"
+            add_form(document, contents, headings)
+    add_tags(document, headings)
     if not headings and document.pages:
         headings, source = _by_page(document), "pages"
         if len(document.pages) > 1:
