@@ -14,7 +14,7 @@ from bookrag_fast.document.entries import entry_spans
 from bookrag_fast.document.equations import are_equations, is_equation
 from bookrag_fast.document.joining import ends_sentence, join_lines
 from bookrag_fast.document.lines import Line, frame_to_page
-from bookrag_fast.document.model import BBox, Block, BlockKind, Cell, Region, Style
+from bookrag_fast.document.model import BBox, Block, BlockKind, Cell, Lead, Region, Style
 from bookrag_fast.document.numbering import Scheme, is_bullet, parse_numbering
 from bookrag_fast.document.rows import Row, is_contents_entry, rows_of, single
 from bookrag_fast.document.tables import table_spans
@@ -52,6 +52,7 @@ class Draft:
     regions: list[Region] = field(default_factory=list)
     part_bold: bool = False
     lines: list[Line] = field(default_factory=list)
+    lead: Lead | None = None
 
     def block(self) -> Block:
         numbering = parse_numbering(self.text) if self.kind is not BlockKind.TABLE else None
@@ -63,6 +64,7 @@ class Draft:
             line_count=self.line_count,
             numbering=numbering.label if numbering else "",
             cells=self.cells,
+            lead=self.lead if self.lead and self.text.startswith(self.lead.text) else None,
         )
 
 
@@ -376,9 +378,21 @@ def _draft(
         contents=contents,
         part_bold=lines[0].part_bold or (lines[0].bold and not lines[-1].bold),
         lines=lines,
+        lead=_lead(lines),
     )
     draft.kind = _kind(draft, lines, page_height, body)
     return draft
+
+
+def _lead(lines: list[Line]) -> Lead | None:
+    """What opens the paragraph in a face of its own, at most over its first two lines."""
+    first = lines[0]
+    if first.lead is not None or len(lines) < 2:
+        return first.lead
+    goes_on = lines[1].lead
+    if goes_on is None or goes_on[1:] != (first.bold, first.italic, first.family):
+        return None
+    return goes_on._replace(text=join_lines([first.text, goes_on.text]))
 
 
 def _indented(lines: list[Line]) -> str:

@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from bookrag_fast.document.chars import PageChars
-from bookrag_fast.document.model import BBox, BlockKind, Cell
+from bookrag_fast.document.model import BBox, BlockKind, Cell, Lead
 
 __all__ = [
     "Line",
     "clean",
     "frame_to_page",
     "is_cjk",
+    "lead_of",
     "lines_of",
     "page_to_frame",
     "put_together",
@@ -62,6 +63,7 @@ class Line:
     color: int
     frame: int
     part_bold: bool = False  # starts bold, ends otherwise: a run-in heading
+    lead: Lead | None = None  # what it starts with in another face than it ends in
     stands_for: BlockKind | None = None  # a whole table or figure; ``pieces`` are its lines
     pieces: tuple[Line, ...] = ()
     cells: tuple[Cell, ...] = ()
@@ -289,6 +291,8 @@ def _frame_lines(
     bold_share = np.add.reduceat(bold.astype(np.float32), first) / (last - first)
     out: list[Line] = []
     exact = len(page_text) == len(letters)
+    face = _faces(chars, bold_run)[chars.run]
+    mixed = face[first] != face[last - 1]
     for k, (a, b) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
         text = (
             page_text[int(at[a]) : int(at[b - 1]) + 1]
@@ -318,12 +322,24 @@ def _frame_lines(
             frame=frame,
             part_bold=bool(bold[a] and not bold[b - 1]),
         )
+        if mixed[k] and exact:
+            other = a + int((face[a:b] != face[a]).argmax())
+            opening = chars.fonts[int(chars.run_font[chars.run[a]])]
+            words = clean(page_text[int(at[a]) : int(at[other])])
+            line.lead = Lead(words, bool(bold[a]), opening.italic, opening.family)
         # Boxes of some fonts are absurd (Type 3, broken metrics): hold them near the size.
         if line.height > 2.5 * line.size or line.height < 0.3 * line.size:
             line.y0, line.y1 = line.base - 0.8 * line.size, line.base + 0.2 * line.size
         if line.text:
             out.append(line)
     return put_together(out, some_rtl=some_rtl)
+
+
+def _faces(chars: PageChars, bold_run: BoolArray) -> npt.NDArray[np.int64]:
+    """A number a run, alike for runs of one family, weight and slant."""
+    names: dict[tuple[str, bool], int] = {}
+    of_font = [names.setdefault((f.family, f.italic), len(names)) for f in chars.fonts]
+    return 2 * np.array(of_font, np.int64)[chars.run_font] + bold_run
 
 
 def _close_stretched_gaps(
@@ -451,6 +467,16 @@ def _adjacent(a: Line, b: Line) -> bool:
     return abs(a.base - b.base) < 0.25 * big
 
 
+def lead_of(left: Line, right: Line, glue: str) -> Lead | None:
+    """The lead of a line put together of two."""
+    if left.lead is not None:
+        return left.lead
+    face = (left.bold, left.italic, left.family)
+    if right.lead is not None and face == right.lead[1:]:
+        return right.lead._replace(text=left.text + glue + right.lead.text)
+    return Lead(left.text, *face) if face != (right.bold, right.italic, right.family) else None
+
+
 def _join(a: Line, b: Line, some_rtl: bool) -> None:
     """Grows ``a`` by ``b``."""
     left, right = (a, b) if a.x0 <= b.x0 else (b, a)
@@ -468,5 +494,6 @@ def _join(a: Line, b: Line, some_rtl: bool) -> None:
     elif b.width > 0.4 * a.width:
         a.bold = a.bold and b.bold
     a.part_bold = (left.bold or left.part_bold) and not right.bold
+    a.lead = lead_of(left, right, glue)
     a.x0, a.y0 = min(a.x0, b.x0), min(a.y0, b.y0)
     a.x1, a.y1 = max(a.x1, b.x1), max(a.y1, b.y1)

@@ -19,6 +19,7 @@ __all__ = [
     "BlockKind",
     "Cell",
     "Document",
+    "Lead",
     "OutlineEntry",
     "Page",
     "PageStatus",
@@ -107,6 +108,15 @@ class Cell:
     bbox: BBox | None = None
 
 
+class Lead(NamedTuple):
+    """The words that open a paragraph in a face of their own: a run-in heading, or emphasis."""
+
+    text: str
+    bold: bool
+    italic: bool
+    family: str
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """b = (content, initial type, layout features), in reading order.
@@ -123,6 +133,7 @@ class Block:
     numbering: str = ""  # "3.2.1", "IV", "Appendix A", "第3章"; "" when there is none
     cells: tuple[Cell, ...] = ()
     level: int | None = None  # heading level that the source itself states, 1-based; None if none
+    lead: Lead | None = None  # ``text`` begins with it and goes on in another face
 
     @property
     def page(self) -> int:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from bookrag_fast.document.captions import caption_label
-from bookrag_fast.document.lines import Line
+from bookrag_fast.document.lines import Line, lead_of
 from bookrag_fast.document.numbering import is_bullet, parse_numbering
 
 __all__ = ["Row", "is_contents_entry", "rows_of", "single", "split_entry"]
@@ -180,4 +180,5 @@ def single(cells: list[Line], glue: str) -> Line:
         color=main.color,
         frame=main.frame,
         part_bold=cells[0].bold and not cells[-1].bold,
+        lead=lead_of(cells[0], cells[1], glue) if len(cells) == 2 else cells[0].lead,
     )

@@ -14,6 +14,7 @@ from bookrag_fast.document.model import (
     BlockKind,
     Cell,
     Document,
+    Lead,
     OutlineEntry,
     Page,
     PageStatus,
@@ -75,11 +76,12 @@ def _block_to(b: Block) -> tuple[Any, ...]:
         b.numbering,
         [(c.row, c.column, c.text, c.row_span, c.column_span, c.header, c.bbox) for c in b.cells],
         b.level,
+        b.lead,
     )
 
 
 def _block_from(values: list[Any]) -> Block:
-    kind, text, regions, style, line_count, numbering, cells, level = values
+    kind, text, regions, style, line_count, numbering, cells, level, lead = values
     return Block(
         BlockKind(kind),
         text,
@@ -92,4 +94,5 @@ def _block_from(values: list[Any]) -> Block:
             for row, column, words, row_span, column_span, header, box in cells
         ),
         level,
+        lead and Lead(*lead),
     )
