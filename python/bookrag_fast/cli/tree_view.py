@@ -27,6 +27,8 @@ _EVIDENCE = {
     "contents-page": "c",
     "numbering": "n",
     "typography": "t",
+    "tags": "g",
+    "run-in": "r",
 }
 
 

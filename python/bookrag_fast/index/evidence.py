@@ -9,12 +9,13 @@ Kinds of evidence, as nodes hold them:
 * ``contents-page``: a printed table of contents lists it;
 * ``numbering``: its number continues or starts a sequence;
 * ``typography``: its style stands out from the running text;
+* ``run-in``: it opens a paragraph in a face of its own, and so do others;
 * ``page``: it is no heading but a page, in a document that has none;
 * ``title``: it is the document's own title.
 
 A heading's confidence takes the kinds as independent witnesses, each right with the weight below:
 1 - Π (1 - weight). The weights are rounded shares of headings that were true ones among those
-that rest on the kind alone, over 25 books with known headings (markup and tags: a guess).
+that rest on the kind alone, over 25 books with known headings (markup, tags and run-in: guesses).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ WEIGHTS = {
     "contents-page": 0.95,
     "numbering": 0.9,
     "typography": 0.5,
+    "run-in": 0.5,
     "page": 0.0,
 }
 

@@ -9,7 +9,8 @@ from bookrag_fast.document.model import Document
 from bookrag_fast.document.numbering import Scheme, parse_numbering
 from bookrag_fast.index.candidates import Candidate, StyleKey, candidates_of
 from bookrag_fast.index.contents import PrintedContents
-from bookrag_fast.index.judging import judged
+from bookrag_fast.index.judging import is_full, judged
+from bookrag_fast.index.runin import with_run_ins
 from bookrag_fast.index.section import Heading, plain_key
 
 __all__ = ["headings_by_form", "set_levels"]
@@ -17,7 +18,7 @@ __all__ = ["headings_by_form", "set_levels"]
 
 def headings_by_form(document: Document, contents: PrintedContents) -> tuple[list[Heading], str]:
     """Headings and what most of them rest on: "markup", "contents-page", "numbering", else
-    "typography"."""
+    "typography"; "run-in" where there are only such."""
     title_blocks = _title_blocks(document)
     candidates = [
         c
@@ -27,7 +28,8 @@ def headings_by_form(document: Document, contents: PrintedContents) -> tuple[lis
     ]
     kept = judged(candidates, document, contents)
     if not kept:
-        return [], "none"
+        alone = with_run_ins(document, [])
+        return alone, "run-in" if alone else "none"
     set_levels(kept)
     headings = [
         Heading(
@@ -43,6 +45,8 @@ def headings_by_form(document: Document, contents: PrintedContents) -> tuple[lis
         for c in kept
     ]
     headings = _labels_joined(headings, kept)
+    if not is_full(contents):  # a full list settles what the headings are
+        headings = with_run_ins(document, headings)
     for kind in ("markup", "contents-page", "numbering"):
         if 2 * sum(kind in c.evidence for c in kept) > len(kept):
             return headings, kind

@@ -16,7 +16,7 @@ from bookrag_fast.index.candidates import Candidate, StyleKey
 from bookrag_fast.index.contents import PrintedContents
 from bookrag_fast.index.section import match_key, plain_key
 
-__all__ = ["judged", "sequence_members"]
+__all__ = ["is_full", "judged", "sequence_members"]
 
 FULL_ENTRIES = 8  # a contents list of at least so many entries …
 FULL_SHARE = 0.75  # … of which so many were found is trusted
@@ -45,8 +45,7 @@ def judged(
         if c.at not in numbered and "numbering" in c.evidence:
             c.evidence.remove("numbering")
     candidates = [c for c in candidates if c.evidence]
-    full = len(contents.entries) >= FULL_ENTRIES and contents.found >= FULL_SHARE
-    keep = _by_contents(candidates, contents) if full else _by_form(candidates)
+    keep = _by_contents(candidates, contents) if is_full(contents) else _by_form(candidates)
     keep -= {c.at for c in candidates if "numbering" not in c.evidence and _in_a_row(c, document)}
     front = _front_end(candidates, contents)
     repeated = Counter(plain_key(c.block.text) for c in candidates)
@@ -61,6 +60,11 @@ def judged(
             continue
         out.append(c)
     return out
+
+
+def is_full(contents: PrintedContents) -> bool:
+    """Whether a printed contents list is long and true enough to be trusted."""
+    return len(contents.entries) >= FULL_ENTRIES and contents.found >= FULL_SHARE
 
 
 def _in_a_row(candidate: Candidate, document: Document) -> bool:

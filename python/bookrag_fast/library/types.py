@@ -51,8 +51,7 @@ class Book:
 class TreeNode:
     """A node of the section tree T. ``page`` is physical and 1-based (0 where there is none).
 
-    ``evidence`` is what a section rests on ("outline", "markup", "printed", "contents-page",
-    "numbering", "typography"; "page" for a mere page, "title" for the document's own),
+    ``evidence`` is what a section rests on, in the words of :mod:`bookrag_fast.index.evidence`,
     ``confidence`` how likely it is one, in [0, 1]; None for content, and in older books. On the
     root they are what most of the tree rests on, and the confidence of the whole.
     """
