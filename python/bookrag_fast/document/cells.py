@@ -11,6 +11,7 @@ from bookrag_fast.document.joining import join_two
 from bookrag_fast.document.lines import Line, frame_to_page
 from bookrag_fast.document.model import Cell
 from bookrag_fast.document.rows import Row
+from bookrag_fast.document.spans import is_number, is_year, stands_over
 
 __all__ = ["cells_of", "mend_wrapped"]
 
@@ -38,7 +39,7 @@ def mend_wrapped(rows: Sequence[Row]) -> list[Row]:
     for step, row in zip(steps, rows[1:], strict=True):
         tight = 0.8 * row.size < step <= TIGHT * leading and step < 1.6 * row.size
         in_first = row.x0 < min(first_column, left + 2 * row.size)
-        lone = len(row.cells) == 1 and not in_first and not _is_number(row.cells[0].text)
+        lone = len(row.cells) == 1 and not in_first and not is_number(row.cells[0].text)
         fewer = len(row.cells) < most and (spaced or lone)
         if tight and fewer and all(_above(out[-1], cell) is not None for cell in row.cells):
             for cell in row.cells:
@@ -74,15 +75,10 @@ def cells_of(rows: Sequence[Row]) -> tuple[Cell, ...]:
     header = _header_rows(rows)
     for r, row in enumerate(rows):
         taken: dict[int, int] = {}
-        for line in row.cells:
-            covered = [
-                c
-                for c, (left, right) in enumerate(edges)
-                if min(line.x1, right) - max(line.x0, left) > 0.3 * min(line.width, right - left)
-            ]
-            if not covered:
-                covered = [min(range(len(edges)), key=lambda c: _distance(line, edges[c]))]
-            column = covered[0]
+        places = [_columns_under(line, edges) for line in row.cells]
+        if r < header:
+            places = _widened(row, places, edges)
+        for line, (column, last) in zip(row.cells, places, strict=True):
             if column in taken:
                 old = out[taken[column]]
                 box = frame_to_page(line.frame, line.x0, line.y0, line.x1, line.y1)
@@ -97,12 +93,36 @@ def cells_of(rows: Sequence[Row]) -> tuple[Cell, ...]:
                     row=r,
                     column=column,
                     text=line.text,
-                    column_span=covered[-1] - column + 1,
+                    column_span=last - column + 1,
                     header=r < header,
                     bbox=frame_to_page(line.frame, line.x0, line.y0, line.x1, line.y1),
                 )
             )
     return tuple(out)
+
+
+def _columns_under(line: Line, edges: Sequence[tuple[float, float]]) -> tuple[int, int]:
+    """The first and the last column that a text reaches into, else the nearest one."""
+    covered = [
+        c
+        for c, (left, right) in enumerate(edges)
+        if min(line.x1, right) - max(line.x0, left) > 0.3 * min(line.width, right - left)
+    ]
+    if covered:
+        return covered[0], covered[-1]
+    nearest = min(range(len(edges)), key=lambda c: _distance(line, edges[c]))
+    return nearest, nearest
+
+
+def _widened(
+    row: Row, places: list[tuple[int, int]], edges: Sequence[tuple[float, float]]
+) -> list[tuple[int, int]]:
+    """The places of a header row's cells, grown over the columns that they are centred on."""
+    firsts = [first for first, _ in places]
+    if len(places) >= len(edges) or sorted(set(firsts)) != firsts:
+        return places
+    grown = stands_over([line.middle_x for line in row.cells], edges, firsts)
+    return [(min(a, b), max(c, d)) for (a, c), (b, d) in zip(places, grown, strict=True)]
 
 
 def _distance(line: Line, edge: tuple[float, float]) -> float:
@@ -126,20 +146,13 @@ def _column_edges(rows: Sequence[Row]) -> list[tuple[float, float]]:
 
 def _header_rows(rows: Sequence[Row]) -> int:
     """How many rows head the table: the leading ones without numbers, before some with numbers."""
-    numeric = [sum(_is_number(c.text) for c in row.cells) > 0 for row in rows]
+    numeric = [sum(is_number(c.text) for c in row.cells) > 0 for row in rows]
     if not any(numeric):
         return 1 if len(rows) > 1 else 0
     first = numeric.index(True)
     if first == 0:
         # Years head financial tables: "2022 2021 2020".
-        return 1 if all(_is_year(c.text) for c in rows[0].cells) else 0
-    return min(first, 3)
-
-
-def _is_number(text: str) -> bool:
-    digits = sum(c.isdigit() for c in text)
-    return digits > 0 and digits * 2 >= len(text.replace(" ", "")) - 2 and not _is_year(text)
-
-
-def _is_year(text: str) -> bool:
-    return len(text) == 4 and text.isdigit() and text[:2] in ("19", "20")
+        return 1 if all(is_year(c.text) for c in rows[0].cells) else 0
+    # A lone cell below the headers names a group of rows: "Assets".
+    group = next((k for k in range(1, first) if len(rows[k].cells) == 1), first)
+    return min(first, 3) if len(rows[0].cells) == 1 else min(group, 3)

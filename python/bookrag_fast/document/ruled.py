@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from bookrag_fast.document.joining import join_lines
 from bookrag_fast.document.lines import Line
 from bookrag_fast.document.model import BBox, BlockKind, Cell
+from bookrag_fast.document.spans import header_rows
 
 __all__ = ["Grid", "ruled_grids", "take_tables"]
 
@@ -32,12 +33,23 @@ class Grid:
     """Edges of columns and rows in points, ascending.
 
     ``open`` holds (edge, column) where nothing is drawn between a cell and the one above it: they
-    are one merged cell. Edges count from 0, the top.
+    are one merged cell. Edges count from 0, the top. ``wide`` holds (edge, row) where nothing is
+    drawn between a cell and the one to the left of it, edges counting from the left.
     """
 
     xs: tuple[float, ...]
     ys: tuple[float, ...]
     open: frozenset[tuple[int, int]] = frozenset()
+    wide: frozenset[tuple[int, int]] = frozenset()
+
+    def columns_of(self, row: int, column: int) -> tuple[int, int]:
+        """The first and the last column of the merged cell that a cell belongs to."""
+        first = last = column
+        while first > 0 and (first, row) in self.wide:
+            first -= 1
+        while last + 2 < len(self.xs) and (last + 1, row) in self.wide:
+            last += 1
+        return first, last
 
     def top_of(self, row: int, column: int) -> int:
         """The first row of the merged cell that a cell belongs to."""
@@ -106,7 +118,10 @@ def ruled_grids(rules: list[BBox], shapes: list[BBox], regions: list[BBox]) -> l
             # Merged cells stand between upright rules; rules under numbers only merge nothing.
             strong = _edges(upright, MIN_UPRIGHT * region.height)
             merged = _open_edges(xs, ys, across) if len(strong) > 2 else frozenset()
-            out.append(Grid(tuple(xs), tuple(ys), merged))
+            # An edge that is drawn along most of the table is missing where a cell goes over it.
+            drawn = {k for k, x in enumerate(xs) if any(abs(x - s) <= TOLERANCE for s in strong)}
+            wide = frozenset((k, row) for k, row in _open_edges(ys, xs, down) if k in drawn)
+            out.append(Grid(tuple(xs), tuple(ys), merged, wide))
     return out
 
 
@@ -231,11 +246,14 @@ def _goes_on(upper: Grid, lower: Grid, lines: list[Line]) -> bool:
 
 def cells_of_grid(grid: Grid, inside: list[tuple[int, int, Line]]) -> tuple[Cell, ...]:
     """Cells of the lines in a grid, merged cells with their spans."""
+    split = _split_rows(grid, inside)
     by_row: dict[int, list[tuple[int, Line]]] = {}
     merged: dict[tuple[int, int], list[Line]] = {}
     for row, column, line in inside:
         first = grid.cell_at(line.x0 + 2, line.middle)
         start = first[1] if first is not None else column
+        if row not in split:
+            start = grid.columns_of(row, start)[0]
         top = grid.top_of(row, start)
         by_row.setdefault(top, [])
         if grid.bottom_of(row, start) > top:
@@ -264,11 +282,32 @@ def cells_of_grid(grid: Grid, inside: list[tuple[int, int, Line]]) -> tuple[Cell
     for row, column, lines, top_y, bottom_y, row_span in sorted(found, key=lambda x: x[:2]):
         lines.sort(key=lambda x: (round(x.base / max(x.size, 1.0)), x.x0))
         last = grid.cell_at(max(x.x1 for x in lines) - 2, lines[0].middle)
-        span = max(1, (last[1] if last is not None else column) - column + 1)
+        end = last[1] if last is not None else column
+        ruled = grid.cell_at(grid.xs[column] + 2, (top_y + bottom_y) / 2)
+        if ruled is not None and ruled[0] not in split:
+            end = max(end, grid.columns_of(ruled[0], column)[1])
+        span = max(1, end - column + 1)
         box = BBox(grid.xs[column], top_y, grid.xs[column + span], bottom_y)
         text = join_lines(x.text for x in lines)
-        out.append(Cell(row, column, text, row_span, span, row == 0, box))
-    return tuple(out)
+        out.append(Cell(row, column, text, row_span, span, False, box))
+    heads = header_rows(out)
+    return tuple(replace(c, header=c.row < heads) for c in out)
+
+
+def _split_rows(grid: Grid, inside: list[tuple[int, int, Line]]) -> set[int]:
+    """Rows where texts stand side by side in what would be one merged cell: rules are left out
+    there for looks."""
+    seen: dict[tuple[int, int], list[Line]] = {}
+    out: set[int] = set()
+    for row, column, line in inside:
+        first, last = grid.columns_of(row, column)
+        if first == last:
+            continue
+        others = seen.setdefault((row, first), [])
+        if any(abs(line.base - x.base) < 0.5 * line.size for x in others):
+            out.add(row)
+        others.append(line)
+    return out
 
 
 def _text_rows(of_row: list[tuple[int, Line]]) -> list[float]:

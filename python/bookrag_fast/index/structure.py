@@ -174,6 +174,8 @@ def headers_of(node: Node) -> list[str]:
     for cell in cells:
         text = " ".join(cell.text.split()).strip(" :*|$")
         if cell.row in head_rows:
+            if cell.column_span >= width > 2 and len(head_rows) > 1:
+                continue  # a title over all columns
             for column in range(cell.column, min(cell.column + cell.column_span, width)):
                 parts = columns.setdefault(column, [])
                 if text and (not parts or parts[-1] != text):
