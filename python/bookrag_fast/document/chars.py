@@ -47,7 +47,7 @@ _INVISIBLE = 3
 _STROKED = (1, 2, 5, 6)
 
 _BOLD = re.compile(
-    r"bold|black|heavy|semibold|demi|[-,_]bd\b|-medi(?!um|a)|cmbx|sfbx|ecbx|cmssbx|[-.]w[6-9]\b"
+    r"bold|black|heavy|semibold|demi|[-,_]bd\b|-medi(?!um|a)|cmbx|sfbx|ecbx|cmssbx|sfsx|ecsx|[-.]w[6-9]\b"
     r"|\bb$|txb|ptmb|phvb|-b(?:\d|$)|gothicmb",
     re.IGNORECASE,
 )

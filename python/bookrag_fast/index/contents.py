@@ -263,9 +263,12 @@ def _tie(
         if page is not None:
             near = [k for k in choices if abs(document.blocks[k].page - page) <= 1]
             choices = near or []
+        whole = plain_key(entry.title)
         best = min(
             choices,
             key=lambda k: (
+                # "6.1.1 Service" rather than a "SERVICE" near it.
+                plain_key(document.blocks[k].text) != whole,
                 abs(document.blocks[k].page - (page or 0)) if page else 0,
                 k < reached,
                 k,
