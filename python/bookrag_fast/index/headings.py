@@ -3,6 +3,7 @@ typography weighed together."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 
 from bookrag_fast.document.model import Document
@@ -14,6 +15,10 @@ from bookrag_fast.index.runin import with_run_ins
 from bookrag_fast.index.section import Heading, plain_key
 
 __all__ = ["headings_by_form", "set_levels"]
+
+_UNIT = re.compile(
+    r"(?<=\S)\s*[(（](?:in|unaudited|dollars|amounts|単位)\b[^()（）]*[)）]$", re.IGNORECASE
+)
 
 
 def headings_by_form(document: Document, contents: PrintedContents) -> tuple[list[Heading], str]:
@@ -31,19 +36,22 @@ def headings_by_form(document: Document, contents: PrintedContents) -> tuple[lis
         alone = with_run_ins(document, [])
         return alone, "run-in" if alone else "none"
     set_levels(kept)
-    headings = [
-        Heading(
-            title=c.block.text.replace("\n", " "),
-            level=c.level,
-            page=c.block.page,
-            at=c.at,
-            blocks=(c.at,),
-            regions=c.block.regions,
-            numbering=c.numbering.label if c.numbering and "numbering" in c.evidence else "",
-            evidence=tuple(c.evidence),
+    headings = []
+    for c in kept:
+        title, unit = _without_unit(c.block.text.replace("\n", " "))
+        headings.append(
+            Heading(
+                title=title,
+                level=c.level,
+                page=c.block.page,
+                at=c.at,
+                blocks=(c.at,),
+                regions=c.block.regions,
+                numbering=c.numbering.label if c.numbering and "numbering" in c.evidence else "",
+                evidence=tuple(c.evidence),
+                rest=unit,
+            )
         )
-        for c in kept
-    ]
     headings = _labels_joined(headings, kept)
     if not is_full(contents):  # a full list settles what the headings are
         headings = with_run_ins(document, headings)
@@ -51,6 +59,12 @@ def headings_by_form(document: Document, contents: PrintedContents) -> tuple[lis
         if 2 * sum(kind in c.evidence for c in kept) > len(kept):
             return headings, kind
     return headings, "typography"
+
+
+def _without_unit(text: str) -> tuple[str, str]:
+    """A title and the unit of the figures below it: "Balance Sheets", "(In millions)"."""
+    match = _UNIT.search(text)
+    return (text[: match.start()].rstrip(), match.group().strip()) if match else (text, "")
 
 
 def _labels_joined(headings: list[Heading], kept: list[Candidate]) -> list[Heading]:

@@ -6,6 +6,7 @@ Without one, numbers in sequence and styles that hold up as a group decide.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from statistics import median
@@ -22,8 +23,10 @@ FULL_ENTRIES = 8  # a contents list of at least so many entries …
 FULL_SHARE = 0.75  # … of which so many were found is trusted
 LISTED_STYLE = 0.5  # a style of which half or more is listed is listed on purpose
 MAX_REPEATS = 8
+STEADY = 8  # members of a style below the numbered ones that is one of headings
 MAX_PER_PAGE = 7.0
 
+_CONTINUED = re.compile(r"[\s(–—-]*\b(?:continued|cont['’.]?d?)\b[.)]*\s*$", re.IGNORECASE)
 _NAMED = (Scheme.PART, Scheme.CHAPTER, Scheme.APPENDIX, Scheme.ITEM)
 _BEGINNINGS = {
     "abstract",
@@ -59,7 +62,30 @@ def judged(
         if repeated[plain_key(c.block.text)] > MAX_REPEATS and "numbering" not in c.evidence:
             continue
         out.append(c)
+    goes_on = _continued(out, document)
+    return [c for c in out if c.at not in goes_on]
+
+
+def _continued(kept: Sequence[Candidate], document: Document) -> set[int]:
+    """Headings said again at the top of the next page, where their section goes on."""
+    out: set[int] = set()
+    last: dict[StyleKey, Candidate] = {}
+    for c in kept:
+        before = last.get(c.style)
+        tops_page = c.at > 0 and document.blocks[c.at - 1].page < c.block.page
+        if (
+            before is not None
+            and tops_page
+            and c.block.page == before.block.regions[-1].page + 1
+            and _said(c.block.text) == _said(before.block.text)
+        ):
+            out.add(c.at)
+        last[c.style] = c
     return out
+
+
+def _said(text: str) -> str:
+    return plain_key(_CONTINUED.sub("", text))
 
 
 def is_full(contents: PrintedContents) -> bool:
@@ -132,9 +158,20 @@ def _by_form(candidates: Sequence[Candidate]) -> set[int]:
             keep.add(c.at)
         elif holds[c.style]:
             below = deepest is not None and c.style.prominence < deepest
-            if not (decided_by_numbers and below):
+            if not (decided_by_numbers and below) or _is_steady(members[c.style]):
                 keep.add(c.at)
     return keep
+
+
+def _is_steady(members: Sequence[Candidate]) -> bool:
+    """A bold style that stands apart from the text below it every time, all over the book: the
+    lowest headings go without numbers there."""
+    if len(members) < STEADY or not members[0].style.bold:
+        return False
+    gaps = [c.block.style.gap_before for c in members]
+    apart = sum(gap is None or gap > 0.9 * c.block.style.size
+                for c, gap in zip(members, gaps, strict=True))  # fmt: skip
+    return apart >= 0.9 * len(members)
 
 
 def _depth(c: Candidate) -> tuple[str, int]:
