@@ -5,6 +5,7 @@ from __future__ import annotations
 from bookrag_fast.document.dispatch import read_document
 from bookrag_fast.document.isolated import IsolatedReader
 from bookrag_fast.document.model import (
+    Annotation,
     BBox,
     Block,
     BlockKind,
@@ -18,6 +19,7 @@ from bookrag_fast.document.model import (
 )
 
 __all__ = [
+    "Annotation",
     "BBox",
     "Block",
     "BlockKind",

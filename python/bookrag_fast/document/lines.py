@@ -62,8 +62,9 @@ class Line:
     family: str
     color: int
     frame: int
-    part_bold: bool = False  # starts bold, ends otherwise: a run-in heading
+    part_bold: bool = False  # starts bold, ends otherwise
     lead: Lead | None = None  # what it starts with in another face than it ends in
+    tilted: bool = False  # at an angle to all four sides; its box is where its middle is
     stands_for: BlockKind | None = None  # a whole table or figure; ``pieces`` are its lines
     pieces: tuple[Line, ...] = ()
     cells: tuple[Cell, ...] = ()
@@ -478,8 +479,7 @@ def lead_of(left: Line, right: Line, glue: str) -> Lead | None:
 
 
 def _join(a: Line, b: Line, some_rtl: bool) -> None:
-    """Grows ``a`` by ``b``."""
-    left, right = (a, b) if a.x0 <= b.x0 else (b, a)
+    left, right = (a, b) if a.x0 <= b.x0 else (b, a)  # ``a`` grows by ``b``
     glue = " " if right.x0 - left.x1 > 0.18 * min(a.size, b.size) else ""
     if glue and is_cjk(ord(left.text[-1])) and is_cjk(ord(right.text[0])):
         glue = ""

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import NamedTuple
 
 __all__ = [
+    "Annotation",
     "BBox",
     "Block",
     "BlockKind",
@@ -164,6 +165,23 @@ class OutlineEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Annotation:
+    """What stands on a page beside its text. ``page`` is physical and 1-based.
+
+    ``kind`` is "note", "text" (written onto the page), "highlight", "underline", "strikeout",
+    "stamp", "link" or "field". ``text`` is a comment or a field's value ("" for an empty one),
+    ``name`` the field's name or the comment's author, ``target`` the address of a web link.
+    """
+
+    page: int
+    kind: str
+    bbox: BBox
+    text: str = ""
+    name: str = ""
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A parsed document. Running heads, feet and page numbers are not among ``blocks``."""
 
@@ -176,6 +194,7 @@ class Document:
     warnings: tuple[str, ...] = field(default=())
     span: tuple[int, int] | None = None  # first and last page read, None when all were
     tags: tuple[OutlineEntry, ...] = ()  # headings that a tagged PDF marks as such
+    annotations: tuple[Annotation, ...] = ()  # by page
 
     def label_of(self, page: int) -> str | None:
         """Printed label of a physical page; None for a page that is not there."""

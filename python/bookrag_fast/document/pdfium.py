@@ -114,6 +114,12 @@ class Pdf:
         with PDFIUM_LOCK:
             self.page_count = int(raw.FPDF_GetPageCount(document))
             self.tagged = bool(raw.FPDFCatalog_IsTagged(document))
+            kind = raw.FPDF_GetFormType(document)
+            self.is_xfa = kind == raw.FORMTYPE_XFA_FULL
+            if kind == raw.FORMTYPE_ACRO_FORM:
+                document.init_forms()
+            self.form = document.formenv
+        self.raw = document.raw
 
     @contextmanager
     def page(self, index: int) -> Iterator[ctypes.c_void_p]:

@@ -8,6 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bookrag_fast.config import OcrSettings
+from bookrag_fast.document.annotations import (
+    MAX_ANNOTATIONS,
+    add_fields,
+    annotations_of,
+    hidden_fields,
+)
 from bookrag_fast.document.blocks import Body, Draft, drafts_of
 from bookrag_fast.document.captions import caption_kind
 from bookrag_fast.document.chars import PageChars, geometry_of, read_chars, read_objects
@@ -17,13 +23,22 @@ from bookrag_fast.document.files import file_sha256
 from bookrag_fast.document.flow import flow
 from bookrag_fast.document.images import add_images, picture_boxes
 from bookrag_fast.document.lines import Line, clean, lines_of
-from bookrag_fast.document.model import BBox, Block, Document, OutlineEntry, Page, PageStatus
+from bookrag_fast.document.model import (
+    Annotation,
+    BBox,
+    Block,
+    Document,
+    OutlineEntry,
+    Page,
+    PageStatus,
+)
 from bookrag_fast.document.ocr.stage import OcrStage
 from bookrag_fast.document.pdfium import MAX_OUTLINE, PageGeometry, Pdf, check_file, open_pdf
 from bookrag_fast.document.ruled import Grid, ruled_grids, take_tables
 from bookrag_fast.document.running import page_numbers, running_lines
 from bookrag_fast.document.tags import HeadingTag, heading_tags, tagged_text
 from bookrag_fast.document.titles import document_title
+from bookrag_fast.document.watermarks import part_tilted, watermarks
 from bookrag_fast.errors import (
     InvalidArgumentError,
     NoTextLayerError,
@@ -53,6 +68,8 @@ class RawPages:
     grids: list[list[Grid]] = field(default_factory=list)
     rules: list[list[BBox]] = field(default_factory=list)  # at least half a column wide
     tags: list[OutlineEntry] = field(default_factory=list)
+    annotations: list[Annotation] = field(default_factory=list)
+    fields: dict[int, list[Annotation]] = field(default_factory=dict)  # by page, not in its lines
     warnings: list[str] = field(default_factory=list)
 
     def add(
@@ -111,13 +128,18 @@ def read_pdf(
         span = _checked_span(pages, pdf)
         found = _read_pages(pdf, span, stage, progress)
         asked = found.pages[span[0] - 1 : span[1]]
+        if pdf.is_xfa:
+            found.warnings.append(
+                f"{path.name} is an XFA form: what it shows is made by Adobe's programs when it is "
+                "opened, and only the pages that it holds for others were read"
+            )
         if all(page.status is PageStatus.FAILED for page in asked):
             raise UnreadablePagesError(
                 f"none of the {len(asked)} pages of {path.name} can be read: "
                 f"page {asked[0].number}: {asked[0].note}",
                 "open and save the file with another PDF program",
             )
-        if not any(found.lines):
+        if not any(found.lines) and not found.fields:
             raise NoTextLayerError(
                 f"{path.name} has {len(asked)} pages and no text on any of them: "
                 "it is a scan or a picture",
@@ -169,7 +191,9 @@ def finished(
     """
     first, last = span or (1, len(found.pages))
     part = slice(first - 1, last)
-    running = running_lines(found.pages[part], found.lines[part], _body_face(found.lines).size)
+    body_size = _body_face(found.lines).size
+    running = running_lines(found.pages[part], found.lines[part], body_size)
+    marks_over = watermarks(found.lines[part], body_size)
     if not any(labels):
         printed = page_numbers(found.pages[part], found.lines[part], running)
         labels = [*[None] * (first - 1), *printed, *[None] * (len(found.pages) - last)]
@@ -177,9 +201,10 @@ def finished(
         Page(p.number, label, p.width, p.height, p.status, p.note)
         for p, label in zip(found.pages, labels, strict=True)
     )
-    for of_page, marks in zip(found.lines[part], running, strict=True):
-        if marks:
-            of_page[:] = [line for k, line in enumerate(of_page) if k not in marks]
+    for of_page, marks, over in zip(found.lines[part], running, marks_over, strict=True):
+        if marks or over:
+            gone = marks | over
+            of_page[:] = [line for k, line in enumerate(of_page) if k not in gone]
     _drop_backdrops(found, last - first + 1)
     body = _body_face(found.lines)
     blocks = tuple(draft.block() for draft in flow(_drafts(pages, found, body)))
@@ -193,6 +218,7 @@ def finished(
         warnings=tuple(found.warnings),
         span=span,
         tags=tuple(found.tags[:MAX_OUTLINE]),
+        annotations=tuple(found.annotations),
     )
 
 
@@ -230,9 +256,14 @@ def _read_pages(
                     raise ValueError(f"its size is {geometry.width:g} × {geometry.height:g} points")
                 chars = read_chars(handle, geometry)
                 tags = heading_tags(handle, geometry) if pdf.tagged else []
+                notes = list(annotations_of(pdf.raw, pdf.form, handle, geometry, number))
                 objects = read_objects(handle, geometry)
             found.tags += _tagged(tags, chars, number)
-            lines = lines_of(chars, geometry.width, geometry.height)
+            chars, tilted = part_tilted(chars)
+            lines = lines_of(chars, geometry.width, geometry.height) + tilted
+            found.annotations += notes[: MAX_ANNOTATIONS - len(found.annotations)]
+            if unseen := hidden_fields(notes, lines):
+                found.fields[number] = unseen
             pictures = picture_boxes(objects.images, geometry.width, geometry.height)
             drawn = objects.drawings + objects.rules
             drawings = drawn_regions(drawn, geometry.width, geometry.height)
@@ -246,7 +277,7 @@ def _read_pages(
         except (OSError, ValueError, TooLargeError) as error:
             status, note = PageStatus.FAILED, str(error)
             found.warnings.append(f"{pdf.name}, page {number}: not read: {error}")
-        if status is PageStatus.OK and not lines:
+        if status is PageStatus.OK and not lines and number not in found.fields:
             status, note = PageStatus.NO_TEXT, "no text layer"
         width, height = (geometry.width, geometry.height) if geometry else (0.0, 0.0)
         page = Page(number, None, width, height, status, note)
@@ -333,6 +364,7 @@ def _drafts(pages: Sequence[Page], found: RawPages, whole: Body) -> Iterator[Dra
             outside, tables = take_tables(lines, grids)
             lines[:] = outside + tables
         drafts = drafts_of(_columns(lines, rules), page.number, page.height, body)
+        drafts = add_fields(drafts, found.fields.get(page.number, ()), body.size)
         yield from add_images(drafts, pictures, page.number, page.width, page.height)
         lines.clear()  # a page's lines are done with
 

@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from bookrag_fast.document.model import (
+    Annotation,
     BBox,
     Block,
     BlockKind,
@@ -40,6 +41,9 @@ def to_json(document: Document) -> bytes:
             "outline": [(e.title, e.level, e.page, e.top) for e in document.outline],
             "warnings": document.warnings,
             "span": document.span,
+            "annotations": [
+                (a.page, a.kind, a.bbox, a.text, a.name, a.target) for a in document.annotations
+            ],
             "tags": [(e.title, e.level, e.page, e.top) for e in document.tags],
         },
         separators=(",", ":"),
@@ -60,6 +64,10 @@ def from_json(data: bytes) -> Document:
         blocks=tuple(_block_from(b) for b in found["blocks"]),
         outline=tuple(OutlineEntry(*entry) for entry in found["outline"]),
         warnings=tuple(found["warnings"]),
+        annotations=tuple(
+            Annotation(page, kind, BBox(*box), text, name, target)
+            for page, kind, box, text, name, target in found["annotations"]
+        ),
         span=tuple(found["span"]) if found["span"] else None,
         tags=tuple(OutlineEntry(*entry) for entry in found["tags"]),
     )
