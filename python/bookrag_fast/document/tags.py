@@ -24,7 +24,10 @@ MAX_OBJECTS = 20_000
 MAX_DEPTH = 64
 MAX_TEXT = 400  # characters; a longer "heading" is a paragraph
 
-_SKIPPED = ("TOC", "TOCI", "Artifact")  # what is in them repeats headings
+# What is in a contents list repeats headings; the others hold words, and are most of a tree.
+_SKIPPED = frozenset(
+    "TOC TOCI Artifact P Span Link Figure Formula Code Lbl Note Reference BibEntry Quote".split()
+)
 _NESTS = ("Sect", "Part", "Art", "Div")
 _BREAKS = 3.0  # points that a character may stand outside the box of its text object
 
@@ -85,6 +88,7 @@ def tagged_text(tag: HeadingTag, chars: PageChars) -> str:
 
 def _headings(tree: Any) -> Iterator[tuple[int, list[int]]]:
     """(level, numbers of marked content) of each heading."""
+    buffer = ctypes.create_string_buffer(64)
     stack = [(raw.FPDF_StructTree_GetChildAtIndex(tree, k), 0, 0)
              for k in reversed(range(raw.FPDF_StructTree_CountChildren(tree)))]  # fmt: skip
     seen = 0
@@ -93,7 +97,7 @@ def _headings(tree: Any) -> Iterator[tuple[int, list[int]]]:
         seen += 1
         if not element or seen > MAX_ELEMENTS or depth > MAX_DEPTH:
             continue
-        kind = _type_of(element)
+        kind = _type_of(element, buffer)
         if kind in _SKIPPED:
             continue
         level = _level(kind, around)
@@ -117,9 +121,8 @@ def _level(kind: str, around: int) -> int:
     return int(kind[1]) if len(kind) == 2 and kind[0] == "H" and kind[1] in "123456" else 0
 
 
-def _type_of(element: Any) -> str:
+def _type_of(element: Any, buffer: Any) -> str:
     """The standard type, a custom one being resolved by the file's role map."""
-    buffer = ctypes.create_string_buffer(64)
     size = raw.FPDF_StructElement_GetType(element, buffer, 64)
     return buffer.raw[: size - 2].decode("utf-16-le", "replace") if 2 < size <= 64 else ""
 
