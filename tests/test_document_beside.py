@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from reportlab.lib.colors import Color
 from reportlab.pdfgen.canvas import Canvas
+from typer.testing import CliRunner
 
+from bookrag_fast import Library
+from bookrag_fast.cli.main import app
 from bookrag_fast.document import Annotation, IsolatedReader, read_document
 from bookrag_fast.document.transfer import from_json, to_json
 from pdf_factory import HEIGHT, LOREM, heading, make_pdf, paragraph, text_lines
@@ -122,6 +125,24 @@ def test_notes_marks_and_links_are_kept_with_their_places(tmp_path: Path) -> Non
     assert found["note"].bbox == pytest.approx((300, HEIGHT - 720, 320, HEIGHT - 700), abs=0.5)
     assert "Is this so?" not in "\n".join(b.text for b in document.blocks)
     assert from_json(to_json(document)) == document
+
+
+def test_a_book_on_the_shelf_keeps_them(tmp_path: Path) -> None:
+    path = make_pdf(tmp_path / "a.pdf", [_page(1), _annotated])
+    with Library.open(tmp_path / "shelf") as library:
+        book = library.add(path)
+    with Library.open(tmp_path / "shelf") as library:
+        found = library.annotations(book.id)["annotations"]
+    assert [(a["page"], a["kind"], a["text"] or a["target"]) for a in found] == [
+        (2, "note", "Is this so?"),
+        (2, "highlight", "Look at this"),
+        (2, "link", "https://example.org/oats?a=1"),
+    ]
+    shown = CliRunner().invoke(
+        app, ["show", book.id, "annotations", "--library", str(tmp_path / "shelf")]
+    )
+    assert shown.exit_code == 0, shown.output
+    assert "p. 2  note  Is this so?" in shown.output
 
 
 # --- forms ------------------------------------------------------------------------------------

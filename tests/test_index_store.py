@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bookrag_fast.document import Annotation, BBox
 from bookrag_fast.errors import CorruptIndexError, IndexStoreError, NewerIndexError
 from bookrag_fast.index import store
 from bookrag_fast.index.store import load_book, read_meta, remove_leftovers, save_book
@@ -60,6 +61,15 @@ def test_a_book_of_format_1_is_read_and_has_no_confidence() -> None:
     assert [(n.title, n.text, n.evidence) for n in old.nodes] == [
         (n.title, n.text, n.evidence) for n in made.nodes
     ]
+
+
+def test_a_book_without_the_table_of_annotations_has_none(saved: Path) -> None:
+    made = replace(small_index(), annotations=(Annotation(1, "note", BBox(1, 2, 3, 4), "So?"),))
+    save_book(made, saved.with_name("two"))
+    assert load_book(saved.with_name("two")).annotations == made.annotations
+    (saved / "annotations.arrow").unlink()
+    _reseal(saved, lambda m: m["files"].pop("annotations.arrow"))
+    assert load_book(saved).annotations == ()
 
 
 def test_a_column_that_the_format_should_have_is_missed(saved: Path) -> None:

@@ -32,12 +32,13 @@ class What(str, Enum):
     NODE = "node"
     STATS = "stats"
     PAGES = "pages"
+    ANNOTATIONS = "annotations"
 
 
 def show(
     book: Annotated[str, typer.Argument(metavar="BOOK", show_default=False)],
     what: Annotated[
-        What, typer.Argument(metavar="tree|graph|node|stats|pages", help="What of it.")
+        What, typer.Argument(metavar="tree|graph|node|stats|pages|annotations", help="What of it.")
     ] = What.TREE,
     node_id: Annotated[
         Optional[int],  # noqa: UP045
@@ -70,6 +71,8 @@ def show(
     debug: DebugOption = False,
 ) -> None:
     """Show a book's section tree, its entity graph, one node, its figures, or its pages.
+
+    annotations: notes, marked passages, web links and form fields, with their pages.
 
     tree: each heading with its page (the printed one in brackets), what it rests on, how far that
     is to be trusted (0 to 1), and its number.
@@ -108,6 +111,9 @@ def show(
             assert node_id is not None
             document = shelf.node(book, node_id)
             lines = _node_lines(document)
+        elif what is What.ANNOTATIONS:
+            document = shelf.annotations(book)
+            lines = _annotation_lines(document)
         else:
             document = shelf.stats(book)
             lines = _table_lines(document)
@@ -154,6 +160,16 @@ def _node_lines(node: dict[str, Any]) -> Iterator[str]:
         yield ""
         named = (f"{entity['name']} [{entity['type']}]" for entity in node["entities"])
         yield "Entities: " + ", ".join(named)
+
+
+def _annotation_lines(found: dict[str, Any]) -> Iterator[str]:
+    if not found["annotations"]:
+        yield "no annotations"
+    for a in found["annotations"]:
+        label = f" ({a['label']})" if a["label"] and a["label"] != str(a["page"]) else ""
+        name = f"{a['name']}: " if a["name"] else ""
+        said = " ".join((a["target"] or a["text"]).split()) or "–"
+        yield f"p. {a['page']}{label}  {a['kind']}  {name}{shorten(said, 200)}"
 
 
 def _table_lines(table: dict[str, Any], indent: str = "") -> Iterator[str]:

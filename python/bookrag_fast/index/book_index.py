@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bookrag_fast import core
-from bookrag_fast.document.model import Page
+from bookrag_fast.document.model import Annotation, Page
 from bookrag_fast.errors import InvalidArgumentError, UnknownNodeError
 from bookrag_fast.index.lexicon import STOP_WORDS, Lexicon, build_lexicon, tokenize
 from bookrag_fast.index.model import Entity, Merge, Node, NodeKind, Relation, normalise_name
@@ -79,6 +79,7 @@ class BookIndex:
         entity_vectors: float32[entities, d], unit rows.
         lexicon: BM25 over the nodes.
         neighbours: nearest entities, made once at index time.
+        annotations: what stands on the pages beside their text; none in older books.
     """
 
     meta: BookMeta
@@ -91,6 +92,7 @@ class BookIndex:
     entity_vectors: FloatMatrix
     lexicon: Lexicon
     neighbours: Neighbours
+    annotations: tuple[Annotation, ...] = ()
     tree: core.Tree = field(init=False)
     graph: core.KnowledgeGraph = field(init=False)
     links: core.GTLink = field(init=False)

@@ -86,6 +86,7 @@ def build_index(
         entity_vectors=entity_vectors,
         lexicon=build_lexicon(texts),
         neighbours=Neighbours(ids, cosines),
+        annotations=document.annotations,
     )
 
 

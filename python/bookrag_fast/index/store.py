@@ -29,7 +29,7 @@ from bookrag_fast.errors import (
     NewerIndexError,
 )
 from bookrag_fast.index.book_index import BookIndex, BookMeta
-from bookrag_fast.index.tables import ADDED, SCHEMAS, from_tables, to_tables
+from bookrag_fast.index.tables import ADDED, OPTIONAL, SCHEMAS, from_tables, to_tables
 from bookrag_fast.models.protocols import EmbedderInfo
 
 __all__ = ["FORMAT", "load_book", "read_meta", "remove_leftovers", "save_book"]
@@ -78,6 +78,9 @@ def load_book(folder: Path) -> BookIndex:
     tables: dict[str, pa.Table] = {}
     for name in SCHEMAS:
         entry = manifest["files"].get(f"{name}.arrow")
+        if entry is None and name in OPTIONAL:
+            tables[name] = pa.schema(list(SCHEMAS[name].items())).empty_table()
+            continue
         if entry is None:
             raise _corrupt(folder, f"the manifest does not list {name}.arrow")
         tables[name] = _read_table(folder, name, entry, manifest["format"])

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from bookrag_fast.document.model import BBox, Cell, Page, PageStatus, Region
+from bookrag_fast.document.model import Annotation, BBox, Cell, Page, PageStatus, Region
 from bookrag_fast.index.book_index import BookIndex, BookMeta, Neighbours
 from bookrag_fast.index.lexicon import Lexicon
 from bookrag_fast.index.model import Entity, Merge, Node, NodeKind, Relation
 
-__all__ = ["ADDED", "SCHEMAS", "from_tables", "to_tables"]
+__all__ = ["ADDED", "OPTIONAL", "SCHEMAS", "from_tables", "to_tables"]
 
 _STRINGS = pa.list_(pa.string())
 _IDS = pa.list_(pa.int32())
@@ -89,6 +89,14 @@ SCHEMAS: dict[str, dict[str, pa.DataType]] = {
         "score": pa.float32(),
         "similarity": pa.float32(),
     },
+    "annotations": {
+        "page": pa.int32(),
+        "kind": pa.string(),
+        "bbox": pa.list_(pa.float32()),
+        "text": pa.string(),
+        "name": pa.string(),
+        "target": pa.string(),
+    },
     "terms": {"term": pa.string(), "postings": pa.int64()},
     "postings": {"node": pa.int32(), "weight": pa.float32()},
     "node_vectors": {"vector": pa.list_(pa.float32())},
@@ -99,6 +107,9 @@ SCHEMAS: dict[str, dict[str, pa.DataType]] = {
 # Columns that older formats lack, by table: column → the format that brought it. Where a saved
 # book lacks one, its values are None.
 ADDED: dict[str, dict[str, int]] = {"nodes": {"confidence": 2}}
+
+# Tables that a book may lack: it is empty then. Versions that do not know one pass over it.
+OPTIONAL = frozenset({"annotations"})
 
 
 def to_tables(index: BookIndex) -> dict[str, pa.Table]:
@@ -124,6 +135,8 @@ def to_tables(index: BookIndex) -> dict[str, pa.Table]:
         "links": [(i, node) for i, e in enumerate(entities) for node in e.nodes],
         "merges": [(m.kept, m.merged, m.kept_name, m.merged_name, m.case, m.rule, m.score,
                     m.similarity) for m in index.merges],
+        "annotations": [(a.page, a.kind, list(a.bbox), a.text, a.name, a.target)
+                        for a in index.annotations],
         "terms": list(zip(lexicon.vocabulary, np.diff(lexicon.indptr).tolist(), strict=True)),
     }  # fmt: skip
     tables = {name: _table(name, values) for name, values in rows.items()}
@@ -208,6 +221,10 @@ def from_tables(tables: dict[str, pa.Table], meta: BookMeta) -> BookIndex:
             num_nodes=len(nodes),
         ),
         neighbours=neighbours,
+        annotations=tuple(
+            Annotation(page, kind, BBox(*bbox), text, name, target)
+            for page, kind, bbox, text, name, target in _rows(tables["annotations"])
+        ),
     )
     index.check_vectors()
     return index

@@ -235,6 +235,10 @@ class Library:
         """The best-connected entities of G, the relations among them, and the merges made."""
         return views.graph(self._index_of(ref), checked_int(limit, "limit"))
 
+    def annotations(self, ref: str) -> dict[str, Any]:
+        """What stands on a book's pages beside their text: notes, marks, web links, fields."""
+        return views.page_annotations(self._index_of(ref))
+
     def stats(self, ref: str) -> dict[str, Any]:
         """Counts and measures of a book's T, G and M."""
         return views.stats(self._index_of(ref))

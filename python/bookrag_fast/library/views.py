@@ -10,7 +10,7 @@ from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.model import NodeKind
 from bookrag_fast.library.types import TreeNode
 
-__all__ = ["graph", "node", "stats", "tree"]
+__all__ = ["graph", "node", "page_annotations", "stats", "tree"]
 
 
 def tree(index: BookIndex) -> TreeNode:
@@ -107,6 +107,24 @@ def graph(index: BookIndex, limit: int) -> dict[str, Any]:
             "relations": len(index.relations),
             "merges": len(index.merges),
         },
+    }
+
+
+def page_annotations(index: BookIndex) -> dict[str, Any]:
+    labels = [p.label for p in index.pages]
+    return {
+        "annotations": [
+            {
+                "page": a.page,
+                "label": labels[a.page - 1] if 1 <= a.page <= len(labels) else None,
+                "kind": a.kind,
+                "bbox": [round(v, 2) for v in a.bbox],
+                "text": a.text,
+                "name": a.name,
+                "target": a.target,
+            }
+            for a in index.annotations
+        ]
     }
 
 
