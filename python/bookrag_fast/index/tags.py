@@ -42,6 +42,12 @@ def usable_tags(
     reason = _unsound(document, contents, headings, otherwise)
     if reason:
         return [], [f"the headings tagged in the PDF are not followed: {reason}"]
+    for heading in headings:
+        if heading.blocks and not heading.rest:
+            # What the page prints: digits and signs often carry no tag.
+            heading.title = " ".join(
+                " ".join(document.blocks[k].text for k in heading.blocks).split()
+            )
     return _without_title(document, headings), []
 
 
