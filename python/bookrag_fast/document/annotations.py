@@ -16,7 +16,7 @@ from bookrag_fast.document.pdfium import PageGeometry
 __all__ = ["MAX_ANNOTATIONS", "add_fields", "annotations_of", "hidden_fields"]
 
 MAX_ANNOTATIONS = 20_000  # of a document
-MAX_OF_PAGE = 5_000
+MAX_OF_PAGE = 2_000
 MAX_TEXT = 10_000  # characters
 
 _KINDS = {
@@ -131,7 +131,7 @@ def hidden_fields(annotations: Sequence[Annotation], lines: Sequence[Line]) -> l
             continue
         if boxes is None:
             boxes = [(frame_to_page(x.frame, x.x0, x.y0, x.x1, x.y1), x.text) for x in lines]
-        if not any(_overlap(a.bbox, box) and a.text in text for box, text in boxes):
+        if not any(a.text in text and _overlap(a.bbox, box) for box, text in boxes):
             out.append(a)
     return out
 

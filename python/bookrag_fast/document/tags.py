@@ -22,6 +22,8 @@ __all__ = ["HeadingTag", "heading_tags", "tagged_text"]
 MAX_ELEMENTS = 20_000  # of a page's structure
 MAX_OBJECTS = 20_000
 MAX_DEPTH = 64
+MAX_TAGS = 200  # headings of a page
+MAX_PIECES = 40  # text objects of a heading
 MAX_TEXT = 400  # characters; a longer "heading" is a paragraph
 
 # What is in a contents list repeats headings; the others hold words, and are most of a tree.
@@ -59,9 +61,9 @@ def heading_tags(page: Any, geometry: PageGeometry) -> list[HeadingTag]:
     out = []
     for level, numbers in found:
         mine = tuple(box for number in numbers for box in boxes.get(number, ()))
-        if mine:
+        if mine and len(mine) <= MAX_PIECES:
             out.append(HeadingTag(level, mine))
-    return out
+    return out[:MAX_TAGS]
 
 
 def tagged_text(tag: HeadingTag, chars: PageChars) -> str:

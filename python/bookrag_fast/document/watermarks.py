@@ -19,6 +19,7 @@ LARGE = 1.8  # of the running text's size
 PALE = 0.45  # lightness from which on large text is a watermark wherever it recurs
 MIN_PAGES = 3  # for upright ones, which may be headings
 PLACE = 12.0  # points within which two stand at one place
+MAX_MARKS = 200  # a page; what there is more of is no watermark
 
 _OTHER_ANGLE = 4  # as `run_turn` has it
 
@@ -73,8 +74,11 @@ def watermarks(lines: Sequence[Sequence[Line]], body_size: float) -> list[set[in
     out: list[set[int]] = [set() for _ in lines]
     seen: dict[tuple[str, int, int], list[tuple[int, int]]] = defaultdict(list)
     for p, of_page in enumerate(lines):
-        for k, line in enumerate(of_page):
-            if line.frame == 0 and (line.tilted or line.size > LARGE * body_size):
+        marks = [k for k, x in enumerate(of_page) if x.frame == 0
+                 and (x.tilted or x.size > LARGE * body_size)]  # fmt: skip
+        if len(marks) <= MAX_MARKS:
+            for k in marks:
+                line = of_page[k]
                 x, y = round(line.middle_x / PLACE), round(line.middle / PLACE)
                 seen[(line.text.casefold(), x, y)].append((p, k))
     for places in seen.values():

@@ -76,6 +76,7 @@ def _continued(kept: Sequence[Candidate], document: Document) -> set[int]:
         if (
             before is not None
             and tops_page
+            and before.block.regions
             and c.block.page == before.block.regions[-1].page + 1
             and _said(c.block.text) == _said(before.block.text)
         ):
