@@ -19,7 +19,10 @@ def lines(root: TreeNode = TREE, *, width: int = 80, **options: object) -> list[
 def test_a_tree_is_a_table_of_contents_with_what_its_headings_rest_on() -> None:
     assert lines() == [
         "Rests on: outline · confidence 0.75",
-        "Evidence: o outline, p printed, c contents-page, n numbering, t typography, g tags, r run-in",
+        (
+            "Evidence: o outline, p printed, c contents-page, n numbering, t typography, g tags, "
+            "r run-in"
+        ),
         "TCP/IP  p. 1 (i)  #1",
         "└── Two  p. 2  op  0.98  #3",
         "[image] Figure  p. 2  #4",

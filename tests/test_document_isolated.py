@@ -20,6 +20,7 @@ from bookrag_fast.errors import (
     DamagedPdfError,
     EncryptedPdfError,
     NotAPdfError,
+    UnreadablePagesError,
     WrongPasswordError,
 )
 from conftest import HANDBOOK
@@ -103,7 +104,7 @@ def test_a_file_that_kills_the_pdf_library_is_an_error(
     reader: IsolatedReader, tmp_path: Path
 ) -> None:
     bad = self_calling_form(tmp_path / "recursive.pdf")
-    with pytest.raises(DamagedPdfError, match=r"page 1 of recursive\.pdf ended its reader"):
+    with pytest.raises(UnreadablePagesError, match=r"page 1: it ended its reader \(status -"):
         reader.read(bad)
     assert len(reader.read(HANDBOOK).pages) > 30  # the next one is read as ever
 
@@ -124,17 +125,31 @@ def test_a_worker_that_ended_while_idle_is_replaced(reader: IsolatedReader) -> N
     assert reader.read(HANDBOOK).pages
 
 
-def test_a_worker_that_is_killed_at_work_loses_one_document(reader: IsolatedReader) -> None:
-    reader.read(HANDBOOK)
-    victim = reader._idle[0]._process.pid
+def test_a_worker_that_is_killed_at_work_is_replaced_once(
+    reader: IsolatedReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = reader.read(HANDBOOK)
+    killed: list[int] = []
+    real = isolated._Worker.read
 
-    def kill(done: int, total: int) -> None:
-        if done == 3:
-            os.kill(victim, signal.SIGKILL)
+    def watched(self: isolated._Worker, path, request, progress, check):  # type: ignore[no-untyped-def]
+        def kill(done: int, total: int) -> None:
+            if done == 3 and len(killed) < deaths:
+                killed.append(self._process.pid)
+                os.kill(self._process.pid, signal.SIGKILL)
 
-    with pytest.raises(DamagedPdfError, match=r"page [34] of handbook"):
-        reader.read(HANDBOOK, progress=kill)
-    assert reader.read(HANDBOOK).pages
+        return real(self, path, request, kill, check)
+
+    monkeypatch.setattr(isolated._Worker, "read", watched)
+    deaths = 1
+    assert reader.read(HANDBOOK) == whole
+    assert len(killed) == 1
+    deaths = 99
+    with pytest.raises(DamagedPdfError, match=r"page \d+ of handbook.* ended its reader"):
+        reader.read(HANDBOOK)
+    assert len(killed) == 3
+    deaths = 0
+    assert reader.read(HANDBOOK) == whole
 
 
 def test_a_page_that_never_ends_is_given_up(

@@ -386,7 +386,7 @@ def test_one_page_without_text_is_a_warning(tmp_path: Path) -> None:
 def test_one_bad_page_does_not_stop_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bookrag_fast.document import reader
+    from bookrag_fast.document import pages
 
     path = _good(tmp_path)
     calls = 0
@@ -399,7 +399,7 @@ def test_one_bad_page_does_not_stop_the_rest(
         return read_chars(page, geometry)  # type: ignore[arg-type]
 
     failing.always = False  # type: ignore[attr-defined]
-    monkeypatch.setattr(reader, "read_chars", failing)
+    monkeypatch.setattr(pages, "read_chars", failing)
     document = read_document(path)
     assert [p.status for p in document.pages] == [PageStatus.OK, PageStatus.FAILED, PageStatus.OK]
     assert "page 2" in document.warnings[0]

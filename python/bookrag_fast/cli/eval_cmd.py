@@ -84,7 +84,8 @@ def trees(
     if out is not None and not out.parent.is_dir():  # found out before the work, not after it
         raise InvalidArgumentError(f"there is no folder {out.parent} for --out", "make it first")
     truths = find_truths(paths, from_outline=truth is TruthSource.OUTLINE)
-    reader = IsolatedReader(memory_mb=load_settings().reader_memory_mb)
+    settings = load_settings()
+    reader = IsolatedReader(memory_mb=settings.reader_memory_mb, workers=settings.reader_workers)
     results = []
     try:
         for result in evaluate_trees(truths, withhold=hidden, read=reader.read):

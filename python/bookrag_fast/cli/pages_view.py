@@ -42,7 +42,10 @@ def show_pages(
         from bookrag_fast.document import IsolatedReader
         from bookrag_fast.index.tree import build_tree
 
-        reader = IsolatedReader(memory_mb=load_settings().reader_memory_mb)
+        settings = load_settings()
+        reader = IsolatedReader(
+            memory_mb=settings.reader_memory_mb, workers=settings.reader_workers
+        )
         try:
             document = reader.read(path, password=password)
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bookrag_fast.config import OcrSettings
 from bookrag_fast.document.files import file_head, file_sha256
@@ -11,6 +12,9 @@ from bookrag_fast.document.formats.building import Reading
 from bookrag_fast.document.formats.kinds import Format, detect_format
 from bookrag_fast.document.model import BlockKind, Document
 from bookrag_fast.errors import EmptyDocumentError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from bookrag_fast.document.parallel import PagePool
 
 __all__ = ["read_document"]
 
@@ -26,6 +30,7 @@ def read_document(
     progress: Progress | None = None,
     ocr: OcrSettings | None = None,
     pages: tuple[int, int | None] | None = None,
+    pool: PagePool | None = None,
 ) -> Document:
     """Reads a file into blocks in reading order. Its content says which format it is in, its
     extension only where the content is silent.
@@ -37,6 +42,7 @@ def read_document(
             for a format without pages.
         ocr: how pages without a usable text layer are read; None takes the defaults.
         pages: of a PDF, the first and the last page to read, as `read_pdf` takes them.
+        pool: processes that read the pages of a long PDF side by side; the result is the same.
 
     Raises:
         InvalidArgumentError: ``pages`` are not among those of the file, or it is no PDF.
@@ -53,7 +59,7 @@ def read_document(
     if kind is Format.PDF:
         from bookrag_fast.document.reader import read_pdf
 
-        return read_pdf(path, password=password, progress=progress, ocr=ocr, pages=pages)
+        return read_pdf(path, password=password, progress=progress, ocr=ocr, pages=pages, pool=pool)
     if pages is not None:
         raise InvalidArgumentError(
             f"{path.name} is no PDF: pages of it cannot be chosen", "index all of it"

@@ -16,12 +16,13 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from bookrag_fast import errors
 from bookrag_fast.config import OcrSettings
 from bookrag_fast.document.formats.kinds import is_pdf_head
 from bookrag_fast.document.model import Document
+from bookrag_fast.document.piped import Frames, send, usable_cores
 from bookrag_fast.document.transfer import from_json
 from bookrag_fast.errors import (
     BookragError,
@@ -48,12 +49,17 @@ class IsolatedReader:
     being read has a worker to itself.
 
     Args:
-        memory_mb: address space of a worker. A document that needs more is refused.
+        memory_mb: address space of a process. A document that needs more is refused.
+        workers: processes that read the pages of a long PDF side by side; None is one a core, at
+            most two.
         ocr: how pages without a usable text layer are read; None takes the defaults.
     """
 
-    def __init__(self, *, memory_mb: int, ocr: OcrSettings | None = None) -> None:
+    def __init__(
+        self, *, memory_mb: int, workers: int | None = None, ocr: OcrSettings | None = None
+    ) -> None:
         self._memory_mb = memory_mb
+        self._workers = workers or min(2, usable_cores())
         self._ocr = ocr or OcrSettings()
         self._idle: list[_Worker] = []  # one list for life: the finalizer holds it
         self._guard = threading.Lock()
@@ -80,10 +86,36 @@ class IsolatedReader:
             DamagedPdfError, DamagedDocumentError: also when the file made its reader crash or hang.
             TooLargeError: also when the worker's memory was not enough.
         """
+        request = {
+            "path": os.fsencode(path.absolute()).hex(),
+            "password": password,
+            "ocr": self._ocr.model_dump(),
+            "pages": pages,
+            "workers": self._workers,
+            "careful": False,
+        }
+        try:
+            return self._read(path, request, progress, check)
+        except _EndedError as ended:
+            if not _is_pdf(path):
+                raise ended.error from None
+        # A page did that. Behind processes of their own for the pages, only that one fails.
+        try:
+            return self._read(path, {**request, "careful": True}, progress, check)
+        except _EndedError as ended:
+            raise ended.error from None
+
+    def _read(
+        self,
+        path: Path,
+        request: dict[str, Any],
+        progress: Callable[[int, int], None],
+        check: Callable[[], None],
+    ) -> Document:
         worker = self._take()
         try:
-            document = worker.read(path, password, self._ocr, pages, progress, check)
-        except BookragError:
+            document = worker.read(path, request, progress, check)
+        except (BookragError, _EndedError):
             self._give_back(worker)
             raise
         except BaseException:  # cancelled, interrupted: what it was doing is nobody's business now
@@ -124,6 +156,14 @@ def _kill_all(workers: list[_Worker], owner: int) -> None:
     workers.clear()
 
 
+class _EndedError(Exception):
+    """The process ended over a document; ``error`` is for the caller."""
+
+    def __init__(self, error: BookragError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
 class _Worker:
     """One child process and the pipes to it."""
 
@@ -147,27 +187,18 @@ class _Worker:
         assert self._process.stdout is not None
         self._requests: BinaryIO = self._process.stdin  # type: ignore[assignment]
         self._answers: BinaryIO = self._process.stdout  # type: ignore[assignment]
-        self._buffer = bytearray()
+        self._frames = Frames()
 
     def read(
         self,
         path: Path,
-        password: str | None,
-        ocr: OcrSettings,
-        asked: tuple[int, int | None] | None,
+        request: dict[str, Any],
         progress: Callable[[int, int], None],
         check: Callable[[], None],
     ) -> Document:
         self.documents += 1
-        request = {
-            "path": os.fsencode(path.absolute()).hex(),
-            "password": password,
-            "ocr": ocr.model_dump(),
-            "pages": asked,
-        }
         with contextlib.suppress(BrokenPipeError):  # found out when its answer does not come
-            self._requests.write(json.dumps(request).encode("ascii") + b"\n")
-            self._requests.flush()
+            send(self._requests, "read", json.dumps(request).encode("ascii"))
         pages = 0
         while True:
             kind, payload = self._frame(path, pages, check)
@@ -195,36 +226,25 @@ class _Worker:
 
     def _frame(self, path: Path, pages: int, check: Callable[[], None]) -> tuple[str, bytes]:
         heard = monotonic()
-        head = -1
-        size = 0
-        while head < 0 or len(self._buffer) < head + 1 + size:
-            if head < 0 and (head := self._buffer.find(b"\n")) >= 0:
-                size = int(self._buffer[:head].split()[1])
-                continue
+        while (frame := self._frames.take()) is None:
             check()
             ready, _, _ = select.select([self._answers], [], [], _POLL_S)
             if ready:
                 data = os.read(self._answers.fileno(), 1 << 20)
                 if not data:
                     raise self._died(path, pages)
-                self._buffer += data
+                self._frames.feed(data)
                 heard = monotonic()
             elif monotonic() - heard > _SILENCE_S:
                 self.sound = False
                 raise _damaged(path, pages, f"was not read within {_SILENCE_S:.0f} s")
-        kind = self._buffer[:head].split()[0].decode("ascii")
-        payload = bytes(self._buffer[head + 1 : head + 1 + size])
-        del self._buffer[: head + 1 + size]
-        return kind, payload
+        return frame
 
-    def _died(self, path: Path, pages: int) -> BookragError:
+    def _died(self, path: Path, pages: int) -> _EndedError:
         self.sound = False
         status = self._process.wait()
-        return _damaged(
-            path,
-            pages,
-            f"ended its reader (status {status}), or needs more than {self._memory_mb} MiB",
-        )
+        what = f"ended its reader (status {status}), or needs more than {self._memory_mb} MiB"
+        return _EndedError(_damaged(path, pages, what))
 
     def _too_large(self, path: Path, pages: int) -> BookragError:
         where = f" at page {pages + 1}" if _is_pdf(path) else ""

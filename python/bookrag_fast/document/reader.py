@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bookrag_fast.config import OcrSettings
-from bookrag_fast.document.annotations import (
-    MAX_ANNOTATIONS,
-    add_fields,
-    annotations_of,
-    hidden_fields,
-)
-from bookrag_fast.document.blocks import Body, Draft, drafts_of
-from bookrag_fast.document.captions import caption_kind
-from bookrag_fast.document.chars import PageChars, geometry_of, read_chars, read_objects
-from bookrag_fast.document.columns import columns_of
-from bookrag_fast.document.drawings import drawn_regions, take_figures
+from bookrag_fast.document.annotations import MAX_ANNOTATIONS
+from bookrag_fast.document.blocks import Body
 from bookrag_fast.document.files import file_sha256
 from bookrag_fast.document.flow import flow
-from bookrag_fast.document.images import add_images, picture_boxes
-from bookrag_fast.document.lines import Line, clean, lines_of
+from bookrag_fast.document.lines import Line
 from bookrag_fast.document.model import (
     Annotation,
     BBox,
@@ -33,32 +24,26 @@ from bookrag_fast.document.model import (
     PageStatus,
 )
 from bookrag_fast.document.ocr.stage import OcrStage
+from bookrag_fast.document.pages import Drafting, RawPage, draft_pages, read_page
+from bookrag_fast.document.parallel import PagePool
 from bookrag_fast.document.pdfium import MAX_OUTLINE, PageGeometry, Pdf, check_file, open_pdf
-from bookrag_fast.document.ruled import Grid, ruled_grids, take_tables
+from bookrag_fast.document.ruled import Grid
 from bookrag_fast.document.running import page_numbers, running_lines
-from bookrag_fast.document.tags import HeadingTag, heading_tags, tagged_text
 from bookrag_fast.document.titles import document_title
-from bookrag_fast.document.watermarks import part_tilted, watermarks
-from bookrag_fast.errors import (
-    InvalidArgumentError,
-    NoTextLayerError,
-    TooLargeError,
-    UnreadablePagesError,
-)
+from bookrag_fast.document.watermarks import watermarks
+from bookrag_fast.errors import InvalidArgumentError, NoTextLayerError, UnreadablePagesError
 
 __all__ = ["RawPages", "finished", "read_pdf"]
 
 Progress = Callable[[int, int], None]
 
-MAX_RULES = 400  # a page; a chart may have thousands of lines, which part no text
 A_PAGE = 400  # characters that tell what size a scanned page is set in
 OTHER_SCALE = 1.4  # times the size of the document's text: no text but a picture's of another scale
-_MAX_SIDE = 200_000.0  # points; PDF's own limit is 14,400
 
 
 @dataclass(slots=True)
 class RawPages:
-    """What one pass over the pages yields. Lines are small; characters are not kept."""
+    """What one pass over the pages yields, an entry a page in each of the first lists."""
 
     pages: list[Page] = field(default_factory=list)
     geometry: list[PageGeometry | None] = field(default_factory=list)
@@ -66,29 +51,23 @@ class RawPages:
     pictures: list[list[BBox]] = field(default_factory=list)
     drawings: list[list[BBox]] = field(default_factory=list)
     grids: list[list[Grid]] = field(default_factory=list)
-    rules: list[list[BBox]] = field(default_factory=list)  # at least half a column wide
+    rules: list[list[BBox]] = field(default_factory=list)
+    fields: list[list[Annotation]] = field(default_factory=list)
     tags: list[OutlineEntry] = field(default_factory=list)
     annotations: list[Annotation] = field(default_factory=list)
-    fields: dict[int, list[Annotation]] = field(default_factory=dict)  # by page, not in its lines
     warnings: list[str] = field(default_factory=list)
 
-    def add(
-        self,
-        page: Page,
-        geometry: PageGeometry | None = None,
-        lines: Sequence[Line] = (),
-        pictures: Sequence[BBox] = (),
-        drawings: Sequence[BBox] = (),
-        grids: Sequence[Grid] = (),
-        rules: Sequence[BBox] = (),
-    ) -> None:
-        self.pages.append(page)
-        self.geometry.append(geometry)
-        self.lines.append(list(lines))
-        self.pictures.append(list(pictures))
-        self.drawings.append(list(drawings))
-        self.grids.append(list(grids))
-        self.rules.append(list(rules))
+    def add(self, raw: RawPage) -> None:
+        self.pages.append(raw.page)
+        self.geometry.append(raw.geometry)
+        self.lines.append(raw.lines)
+        self.pictures.append(raw.pictures)
+        self.drawings.append(raw.drawings)
+        self.grids.append(raw.grids)
+        self.rules.append(raw.rules)
+        self.fields.append(raw.fields)
+        self.tags += raw.tags[: MAX_OUTLINE - len(self.tags)]
+        self.annotations += raw.annotations[: MAX_ANNOTATIONS - len(self.annotations)]
 
 
 def read_pdf(
@@ -98,6 +77,7 @@ def read_pdf(
     progress: Progress | None = None,
     ocr: OcrSettings | None = None,
     pages: tuple[int, int | None] | None = None,
+    pool: PagePool | None = None,
 ) -> Document:
     """Reads a PDF into blocks in reading order.
 
@@ -110,6 +90,7 @@ def read_pdf(
         pages: the first and the last physical page to read, 1-based, None for the file's last;
             None reads all. The others stand in the Document without blocks, so that numbers and
             labels stay the file's own.
+        pool: processes that read the pages of a long file side by side; the result is the same.
 
     Raises:
         InvalidArgumentError: ``pages`` are not among those of the file.
@@ -126,7 +107,14 @@ def read_pdf(
     stage = OcrStage(ocr or OcrSettings(), path, password)
     with open_pdf(path, password) as pdf:
         span = _checked_span(pages, pdf)
-        found = _read_pages(pdf, span, stage, progress)
+        numbers = range(span[0], span[1] + 1)
+        if pool is not None and pool.takes(len(numbers)):
+            raws = pool.pages(path, password, numbers)
+            drafting: Drafting = pool.drafts
+        else:
+            raws = (read_page(pdf, number) for number in numbers)
+            drafting = draft_pages
+        found = _read_pages(pdf, span, raws, stage, progress)
         asked = found.pages[span[0] - 1 : span[1]]
         if pdf.is_xfa:
             found.warnings.append(
@@ -139,7 +127,7 @@ def read_pdf(
                 f"page {asked[0].number}: {asked[0].note}",
                 "open and save the file with another PDF program",
             )
-        if not any(found.lines) and not found.fields:
+        if not any(found.lines) and not any(found.fields):
             raise NoTextLayerError(
                 f"{path.name} has {len(asked)} pages and no text on any of them: "
                 "it is a scan or a picture",
@@ -157,6 +145,7 @@ def read_pdf(
         labels=labels,
         metadata=metadata,
         span=None if span == (1, pdf.page_count) else span,
+        drafting=drafting,
     )
 
 
@@ -181,6 +170,7 @@ def finished(
     labels: Sequence[str | None] = (),
     metadata: str = "",
     span: tuple[int, int] | None = None,
+    drafting: Drafting = draft_pages,
 ) -> Document:
     """The lines of all pages → a Document; ``found`` is used up.
 
@@ -188,6 +178,7 @@ def finished(
         labels: of the pages, as the file has them; empty takes printed page numbers.
         metadata: the file's own idea of its title.
         span: first and last page that were read, None for all.
+        drafting: lays the pages out.
     """
     first, last = span or (1, len(found.pages))
     part = slice(first - 1, last)
@@ -207,7 +198,8 @@ def finished(
             of_page[:] = [line for k, line in enumerate(of_page) if k not in gone]
     _drop_backdrops(found, last - first + 1)
     body = _body_face(found.lines)
-    blocks = tuple(draft.block() for draft in flow(_drafts(pages, found, body)))
+    drafts = itertools.chain.from_iterable(drafting(_remaining(pages, found, body)))
+    blocks = tuple(draft.block() for draft in flow(drafts))
     return Document(
         name=path.name,
         sha256=sha256,
@@ -217,74 +209,35 @@ def finished(
         outline=outline,
         warnings=tuple(found.warnings),
         span=span,
-        tags=tuple(found.tags[:MAX_OUTLINE]),
+        tags=tuple(found.tags),
         annotations=tuple(found.annotations),
     )
 
 
-def _tagged(tags: Sequence[HeadingTag], chars: PageChars, page: int) -> Iterator[OutlineEntry]:
-    for tag in tags:
-        title = clean(tagged_text(tag, chars))
-        if title:
-            yield OutlineEntry(title, tag.level, page, tag.top)
-
-
 def _read_pages(
-    pdf: Pdf, span: tuple[int, int], stage: OcrStage, progress: Progress | None
+    pdf: Pdf,
+    span: tuple[int, int],
+    raws: Iterable[RawPage],
+    stage: OcrStage,
+    progress: Progress | None,
 ) -> RawPages:
+    """``raws`` are the pages of the span, in order."""
     found = RawPages()
-    done = 0
-    for index in range(pdf.page_count):
-        number = index + 1
-        if not span[0] <= number <= span[1]:
-            note = f"not read: only pages {span[0]} to {span[1]} were asked for"
-            found.add(Page(number, None, 0.0, 0.0, PageStatus.NO_TEXT, note))
-            done += 1
-            continue
-        geometry: PageGeometry | None = None
-        lines: list[Line] = []
-        pictures: list[BBox] = []
-        drawings: list[BBox] = []
-        grids: list[Grid] = []
-        rules: list[BBox] = []
-        note, status = "", PageStatus.OK
+    done = pdf.page_count - (span[1] - span[0] + 1)
+    for raw in itertools.chain(_left_out(span, 1, span[0] - 1), raws):
+        page = raw.page
         waits = False
-        try:
-            with pdf.page(index) as handle:
-                geometry = geometry_of(handle)
-                if max(geometry.width, geometry.height) > _MAX_SIDE:
-                    raise ValueError(f"its size is {geometry.width:g} × {geometry.height:g} points")
-                chars = read_chars(handle, geometry)
-                tags = heading_tags(handle, geometry) if pdf.tagged else []
-                notes = list(annotations_of(pdf.raw, pdf.form, handle, geometry, number))
-                objects = read_objects(handle, geometry)
-            found.tags += _tagged(tags, chars, number)
-            chars, tilted = part_tilted(chars)
-            lines = lines_of(chars, geometry.width, geometry.height) + tilted
-            found.annotations += notes[: MAX_ANNOTATIONS - len(found.annotations)]
-            if unseen := hidden_fields(notes, lines):
-                found.fields[number] = unseen
-            pictures = picture_boxes(objects.images, geometry.width, geometry.height)
-            drawn = objects.drawings + objects.rules
-            drawings = drawn_regions(drawn, geometry.width, geometry.height)
-            rules = [b for b in objects.rules if b.width > 0.15 * geometry.width][:MAX_RULES]
-            if len(drawn) > 4:
-                # The rules of a table are often pieces, one a row.
-                coarse = drawn_regions(drawn, geometry.width, geometry.height, reach=2)
-                grids = ruled_grids(objects.rules, objects.drawings, coarse)
-            area = geometry.width * geometry.height
-            waits = stage.look(index, lines, pictures, bool(drawn or objects.images), area)
-        except (OSError, ValueError, TooLargeError) as error:
-            status, note = PageStatus.FAILED, str(error)
-            found.warnings.append(f"{pdf.name}, page {number}: not read: {error}")
-        if status is PageStatus.OK and not lines and number not in found.fields:
-            status, note = PageStatus.NO_TEXT, "no text layer"
-        width, height = (geometry.width, geometry.height) if geometry else (0.0, 0.0)
-        page = Page(number, None, width, height, status, note)
-        found.add(page, geometry, lines, pictures, drawings, grids, rules)
-        if progress is not None:
+        if page.status is PageStatus.FAILED:
+            found.warnings.append(f"{pdf.name}, page {page.number}: not read: {page.note}")
+        elif page.number >= span[0]:
+            area = page.width * page.height
+            waits = stage.look(page.number - 1, raw.lines, raw.pictures, raw.drawn, area)
+        found.add(raw)
+        if progress is not None and page.number >= span[0]:
             done += not waits
             progress(done, pdf.page_count)
+    for raw in _left_out(span, span[1] + 1, pdf.page_count):
+        found.add(raw)
     layer = [of_page for of_page in found.lines if of_page]
     found.warnings += stage.run(
         found.pages,
@@ -309,6 +262,12 @@ def _read_pages(
     return found
 
 
+def _left_out(span: tuple[int, int], first: int, last: int) -> Iterator[RawPage]:
+    note = f"not read: only pages {span[0]} to {span[1]} were asked for"
+    for number in range(first, last + 1):
+        yield RawPage(Page(number, None, 0.0, 0.0, PageStatus.NO_TEXT, note))
+
+
 def _drop_backdrops(found: RawPages, page_count: int) -> None:
     """Drops logos and backdrops: the same box on a third of the pages or more.
 
@@ -327,17 +286,19 @@ def _rounded(box: BBox) -> tuple[int, ...]:
 
 def _body_face(lines: Sequence[list[Line]]) -> Body:
     """The face most characters are set in."""
-    sizes: Counter[float] = Counter()
-    faces: dict[float, Counter[tuple[bool, bool]]] = {}
+    characters: dict[tuple[float, bool, bool], int] = {}
     for of_page in lines:
         for line in of_page:
-            key = round(line.size * 2) / 2
-            sizes[key] += len(line.text)
-            faces.setdefault(key, Counter())[(line.bold, line.mono)] += len(line.text)
-    if not sizes:
+            face = (round(line.size * 2) / 2, line.bold, line.mono)
+            characters[face] = characters.get(face, 0) + len(line.text)
+    if not characters:
         return Body(10.0, bold=False, mono=False)
+    sizes: Counter[float] = Counter()
+    for (size, _, _), count in characters.items():
+        sizes[size] += count
     size = sizes.most_common(1)[0][0]
-    bold, mono = faces[size].most_common(1)[0][0]
+    of_size = {face: count for face, count in characters.items() if face[0] == size}
+    _, bold, mono = max(of_size, key=of_size.__getitem__)
     return Body(size, bold=bold, mono=mono)
 
 
@@ -350,31 +311,23 @@ def _body_of(page: Page, lines: list[Line], whole: Body) -> Body:
     return own if not 1 / OTHER_SCALE < scale < OTHER_SCALE else whole
 
 
-def _drafts(pages: Sequence[Page], found: RawPages, whole: Body) -> Iterator[Draft]:
-    for page, lines, pictures, drawings, grids, rules in zip(
-        pages, found.lines, found.pictures, found.drawings, found.grids, found.rules, strict=True
-    ):
-        body = _body_of(page, lines, whole)
-        if drawings and any(caption_kind(line.text) == "figure" for line in lines):
-            plain = drafts_of(_columns(lines, rules), page.number, page.height, body, tables=False)
-            outside, figures = take_figures(lines, plain, drawings, pictures)
-            grids = [g for g in grids if not any(g.within(f) for f in figures)]
-            lines[:] = outside + figures
-        if grids:
-            outside, tables = take_tables(lines, grids)
-            lines[:] = outside + tables
-        drafts = drafts_of(_columns(lines, rules), page.number, page.height, body)
-        drafts = add_fields(drafts, found.fields.get(page.number, ()), body.size)
-        yield from add_images(drafts, pictures, page.number, page.width, page.height)
-        lines.clear()  # a page's lines are done with
-
-
-def _columns(lines: list[Line], rules: list[BBox]) -> list[list[Line]]:
-    out: list[list[Line]] = []
-    for frame in dict.fromkeys(line.frame for line in lines):
-        of_frame = [line for line in lines if line.frame == frame]
-        out.extend(columns_of(of_frame, rules if frame == 0 else ()))
-    return out
+def _remaining(
+    pages: Sequence[Page], found: RawPages, whole: Body
+) -> Iterator[tuple[RawPage, Body]]:
+    """The pages as they are laid out, each with its body; its lines are given away with it."""
+    for k, page in enumerate(pages):
+        lines, found.lines[k] = found.lines[k], []
+        raw = RawPage(
+            page,
+            found.geometry[k],
+            lines,
+            found.pictures[k],
+            found.drawings[k],
+            found.grids[k],
+            found.rules[k],
+            fields=found.fields[k],
+        )
+        yield raw, _body_of(page, lines, whole)
 
 
 def _beginning(blocks: Sequence[Block]) -> list[Block]:

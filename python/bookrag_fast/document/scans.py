@@ -17,6 +17,7 @@ from bookrag_fast.document.files import file_sha256
 from bookrag_fast.document.model import Document, Page, PageStatus
 from bookrag_fast.document.ocr.pictures import MAX_SOURCE_PIXELS, turn_of
 from bookrag_fast.document.ocr.stage import INSTALL, OcrStage, is_installed
+from bookrag_fast.document.pages import RawPage, failed_page
 from bookrag_fast.document.pdfium import MAX_PAGES
 from bookrag_fast.document.reader import Progress, RawPages, finished
 from bookrag_fast.errors import (
@@ -65,11 +66,11 @@ def read_scan(
             try:
                 if image.format == "TIFF":
                     image.seek(index)
-                found.add(Page(index + 1, None, *_size(image)))
+                found.add(RawPage(Page(index + 1, None, *_size(image))))
                 stage.want(index)
             except (OSError, ValueError, EOFError) as error:
                 note = str(error) or "its beginning cannot be read"
-                found.add(Page(index + 1, None, 0.0, 0.0, PageStatus.FAILED, note))
+                found.add(failed_page(index + 1, note))
                 found.warnings.append(f"{path.name}, page {index + 1}: not read: {note}")
     found.warnings += stage.run(
         found.pages, found.lines, found.pictures, body=None, progress=progress

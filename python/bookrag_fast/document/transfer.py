@@ -6,6 +6,7 @@ JSON, because what comes out of a process that parses hostile files is data, nev
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from bookrag_fast.document.model import (
@@ -23,7 +24,16 @@ from bookrag_fast.document.model import (
     Style,
 )
 
-__all__ = ["from_json", "to_json"]
+__all__ = [
+    "annotations_from_json",
+    "annotations_to_json",
+    "cells_from_json",
+    "cells_to_json",
+    "from_json",
+    "style_from_json",
+    "style_to_json",
+    "to_json",
+]
 
 
 def to_json(document: Document) -> bytes:
@@ -41,9 +51,7 @@ def to_json(document: Document) -> bytes:
             "outline": [(e.title, e.level, e.page, e.top) for e in document.outline],
             "warnings": document.warnings,
             "span": document.span,
-            "annotations": [
-                (a.page, a.kind, a.bbox, a.text, a.name, a.target) for a in document.annotations
-            ],
+            "annotations": annotations_to_json(document.annotations),
             "tags": [(e.title, e.level, e.page, e.top) for e in document.tags],
         },
         separators=(",", ":"),
@@ -64,25 +72,51 @@ def from_json(data: bytes) -> Document:
         blocks=tuple(_block_from(b) for b in found["blocks"]),
         outline=tuple(OutlineEntry(*entry) for entry in found["outline"]),
         warnings=tuple(found["warnings"]),
-        annotations=tuple(
-            Annotation(page, kind, BBox(*box), text, name, target)
-            for page, kind, box, text, name, target in found["annotations"]
-        ),
+        annotations=tuple(annotations_from_json(found["annotations"])),
         span=tuple(found["span"]) if found["span"] else None,
         tags=tuple(OutlineEntry(*entry) for entry in found["tags"]),
     )
 
 
+def annotations_to_json(annotations: Iterable[Annotation]) -> list[tuple[Any, ...]]:
+    return [(a.page, a.kind, a.bbox, a.text, a.name, a.target) for a in annotations]
+
+
+def annotations_from_json(values: list[Any]) -> list[Annotation]:
+    return [
+        Annotation(page, kind, BBox(*box), text, name, target)
+        for page, kind, box, text, name, target in values
+    ]
+
+
+def style_to_json(s: Style) -> tuple[Any, ...]:
+    return (s.size, s.bold, s.italic, s.family, s.color, s.indent, s.gap_before, s.centered)
+
+
+def style_from_json(values: list[Any]) -> Style:
+    return Style(*values)
+
+
+def cells_to_json(cells: tuple[Cell, ...]) -> list[tuple[Any, ...]]:
+    return [(c.row, c.column, c.text, c.row_span, c.column_span, c.header, c.bbox) for c in cells]
+
+
+def cells_from_json(values: list[Any]) -> tuple[Cell, ...]:
+    return tuple(
+        Cell(row, column, words, row_span, column_span, header, box and BBox(*box))
+        for row, column, words, row_span, column_span, header, box in values
+    )
+
+
 def _block_to(b: Block) -> tuple[Any, ...]:
-    s = b.style
     return (
         b.kind.value,
         b.text,
         [(r.page, *r.bbox) for r in b.regions],
-        (s.size, s.bold, s.italic, s.family, s.color, s.indent, s.gap_before, s.centered),
+        style_to_json(b.style),
         b.line_count,
         b.numbering,
-        [(c.row, c.column, c.text, c.row_span, c.column_span, c.header, c.bbox) for c in b.cells],
+        cells_to_json(b.cells),
         b.level,
         b.lead,
     )
@@ -94,13 +128,10 @@ def _block_from(values: list[Any]) -> Block:
         BlockKind(kind),
         text,
         tuple(Region(page, BBox(*box)) for page, *box in regions),
-        Style(*style),
+        style_from_json(style),
         line_count,
         numbering,
-        tuple(
-            Cell(row, column, words, row_span, column_span, header, box and BBox(*box))
-            for row, column, words, row_span, column_span, header, box in cells
-        ),
+        cells_from_json(cells),
         level,
         lead and Lead(*lead),
     )

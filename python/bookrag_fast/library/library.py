@@ -63,7 +63,9 @@ class Library:
         self._embedder = embedder
         self._settings = settings
         self._shelf = Shelf(folder, keep_open=settings.open_books)
-        self._reader = IsolatedReader(memory_mb=settings.reader_memory_mb, ocr=settings.ocr)
+        self._reader = IsolatedReader(
+            memory_mb=settings.reader_memory_mb, workers=settings.reader_workers, ocr=settings.ocr
+        )
         self._executor = Executor(embedder, settings.retrieval)
         self._runner = LoopRunner()
 
