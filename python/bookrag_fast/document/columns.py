@@ -173,7 +173,7 @@ def _lows(
     """Places that few lines cover, by several measures of few: wide tables cover a gutter too."""
     out: list[float] = []
     for share in CROSSING:
-        free = cover <= max(1.0, share * count)
+        free = (cover <= max(1.0, share * count)).tolist()
         at = inner_from
         while at < inner_to:
             if not free[at]:

@@ -280,48 +280,49 @@ def _frame_lines(
     letters = np.full(int(at[-1]) + 1, 32, np.uint32)
     letters[at] = code
     page_text = _decode(letters)
-    left = np.minimum.reduceat(x0, first)
-    right = np.maximum.reduceat(x1, first)
-    top = np.minimum.reduceat(y0, first)
-    bottom = np.maximum.reduceat(y1, first)
-    size_low, size_high = np.minimum.reduceat(size, first), np.maximum.reduceat(size, first)
+    # Lists: a line takes some twenty single values, and those of an array come slowly.
+    left = np.minimum.reduceat(x0, first).tolist()
+    right = np.maximum.reduceat(x1, first).tolist()
+    top = np.minimum.reduceat(y0, first).tolist()
+    bottom = np.maximum.reduceat(y1, first).tolist()
+    low, high = np.minimum.reduceat(size, first), np.maximum.reduceat(size, first)
+    mixed, small = (low != high).tolist(), (high <= 1.45 * low).tolist()
     bold_run = chars.run_bold.copy()
     for run in doubled:
         bold_run[run] = True
     bold = bold_run[chars.run]
-    bold_share = np.add.reduceat(bold.astype(np.float32), first) / (last - first)
+    mostly_bold = (np.add.reduceat(bold.astype(np.float32), first) / (last - first) > 0.7).tolist()
+    starts_bold, ends_bold = bold[first].tolist(), bold[last - 1].tolist()
+    text_from, text_to = at[first].tolist(), (at[last - 1] + 1).tolist()
     out: list[Line] = []
     exact = len(page_text) == len(letters)
     face = _faces(chars, bold_run)[chars.run]
     mixed = face[first] != face[last - 1]
     for k, (a, b) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
-        text = (
-            page_text[int(at[a]) : int(at[b - 1]) + 1]
-            if exact
-            else _decode(letters[int(at[a]) : int(at[b - 1]) + 1])
-        )
+        span = slice(text_from[k], text_to[k])
+        text = page_text[span] if exact else _decode(letters[span])
         middle = (a + b) // 2
-        main = a if size_low[k] == size_high[k] else a + _main_character(size[a:b], base[a:b])
+        main = a + _main_character(size[a:b], base[a:b]) if mixed[k] else a
         # Small capitals: the capitals tell the size of the heading.
-        if size_low[k] < size_high[k] <= 1.45 * size_low[k] and text.isupper():
+        if mixed[k] and small[k] and text.isupper():
             main = a + int(size[a:b].argmax())
         run = int(chars.run[main])
         font = chars.fonts[int(chars.run_font[run])]
         line = Line(
             text=clean(text),
-            x0=float(left[k]),
-            y0=float(top[k]),
-            x1=float(right[k]),
-            y1=float(bottom[k]),
+            x0=left[k],
+            y0=top[k],
+            x1=right[k],
+            y1=bottom[k],
             base=float(base[main]),
             size=float(size[main]),
-            bold=bool(bold_share[k] > 0.7),
+            bold=mostly_bold[k],
             italic=chars.fonts[int(chars.run_font[chars.run[middle]])].italic and font.italic,
             mono=font.mono,
             family=font.family,
             color=int(chars.run_color[run]) & 0xFFFFFF,
             frame=frame,
-            part_bold=bool(bold[a] and not bold[b - 1]),
+            part_bold=starts_bold[k] and not ends_bold[k],
         )
         if mixed[k] and exact:
             other = a + int((face[a:b] != face[a]).argmax())

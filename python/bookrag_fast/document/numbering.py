@@ -177,6 +177,12 @@ def parse_numbering(text: str) -> Numbering | None:
             r"(?:appendix|annex|anhang|приложение|付録)", plain, re.IGNORECASE
         ):
             return found(word, scheme, (0,))
+    if plain[1:2].islower() and plain[0].isalpha():
+        # A word, as most lines start with: of all that follows, only a number behind it can be.
+        named = _NAMED_DECIMAL.match(plain)
+        if named:
+            return found(named, Scheme.DECIMAL, _values(named.group("number")), True)
+        return None
     match = _JAPANESE.match(plain)
     if match:
         return found(

@@ -22,6 +22,7 @@ _AMOUNT = re.compile(r"[(\-−–]?[$€£¥]?\s?[(\-−–]?\.?\d[\d.,]*\)?\s?%
 _FORMULA_SIGN = re.compile(r"[=<>≤≥≈≠∈⊂⊆≡∝∼+−·×∑∏∫|(\[{]")
 _WORDS = re.compile(r"(?=.*[^\W\d_]{4})(?:[A-Z]|.*\s)", re.DOTALL)  # more than a piece of a formula
 _LABEL = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}|[ivxlc]{1,7}", re.IGNORECASE)
+_LABEL_ENDS = "ivxlcIVXLC\u0130\u0131"  # with the letters that are an i when case is ignored
 
 
 @dataclass(slots=True)
@@ -36,15 +37,18 @@ class Row:
 
     @property
     def x0(self) -> float:
-        return min(c.x0 for c in self.cells)
+        cells = self.cells
+        return cells[0].x0 if len(cells) == 1 else min(c.x0 for c in cells)
 
     @property
     def x1(self) -> float:
-        return max(c.x1 for c in self.cells)
+        cells = self.cells
+        return cells[0].x1 if len(cells) == 1 else max(c.x1 for c in cells)
 
     @property
     def size(self) -> float:
-        return max(c.size for c in self.cells)
+        cells = self.cells
+        return cells[0].size if len(cells) == 1 else max(c.size for c in cells)
 
 
 def split_entry(text: str) -> tuple[str, str, str] | None:
@@ -54,6 +58,8 @@ def split_entry(text: str) -> tuple[str, str, str] | None:
     over a line of a thousand dots again and again.
     """
     text = text.rstrip()
+    if not text or not (text[-1].isdigit() or text[-1] in _LABEL_ENDS):
+        return None
     at = len(text)
     while at > 0 and len(text) - at < 9 and (text[at - 1].isalnum() or text[at - 1] == "-"):
         at -= 1
@@ -72,6 +78,8 @@ def is_contents_entry(text: str) -> bool:
     else:
         stripped = text.rstrip()
         leader = stripped[len(stripped.rstrip(_LEADERS)) :]
+    if len(leader) < 2:
+        return False
     dots = sum(2 if c == "…" else 1 for c in leader if c not in " |_\t\u3000")
     return dots >= 4
 

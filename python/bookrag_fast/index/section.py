@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bookrag_fast.document.model import Region
 from bookrag_fast.document.numbering import parse_numbering
@@ -34,11 +35,13 @@ class Heading:
     rest: str = ""
 
 
+@lru_cache(maxsize=2048)  # every entry of an outline is compared with the same few pages
 def plain_key(text: str) -> str:
     """Letters and digits only, NFKC and casefolded: what titles are compared by."""
     return _NO_LETTER.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
+@lru_cache(maxsize=2048)
 def match_key(text: str) -> str:
     """:func:`plain_key` without the numbering, unless nothing else is there."""
     numbering = parse_numbering(text)
