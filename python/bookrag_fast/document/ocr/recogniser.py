@@ -33,12 +33,12 @@ HEIGHT = 48  # pixels, of the recogniser's input
 PIXELS_A_LETTER = 12.0  # of that input; with fewer than 10 letters are lost, with more few are won
 PIXELS_A_KANJI = 18.0
 NARROWEST = 0.4  # of a line's width
+ALIKE = 1.3  # a ratio of heights below which lines may be of one type
 SURE = 0.9  # a score from which a reading is taken as it is
 LEAST = 0.5  # a score below which a reading is none
 DETECTOR_SIDES = (960, 1600)  # pixels, of the longer side of what the detector sees
 SMALL = 10.0  # pixels, of lines there, below which it looks once more at the larger size
-SAMPLE = 4  # lines read to find which way a page stands, and how narrow it may be shown
-SAMPLE_WIDTH = 0.7  # of their width
+SAMPLE = 3  # lines read to find which way a page stands, and how narrow it may be shown
 _PACKAGED = {"det": "PP-OCRv6_det_small.onnx", "rec": "PP-OCRv6_rec_small.onnx"}
 
 
@@ -94,12 +94,13 @@ class Recogniser:
         out: list[OcrLine] = []
         for group, turns in _by_direction(quads):
             group.sort(key=_length, reverse=True)
-            frame, read = self._sample(grey, group[:SAMPLE], turns)
-            width = _narrowed(group, read)
+            widths = _full_widths(group)
+            frame, read = self._sample(grey, group[:SAMPLE], widths, turns)
+            part = _narrowed(widths, read)
             for k, quad in enumerate(group):
                 corners = _turned(quad, frame)
                 crop = _crop(grey, corners)
-                reading = self._line(crop, width, read[k] if k < len(read) else None)
+                reading = read[k] if k < len(read) else self._line(crop, widths[k], part)
                 line = _measured(reading, crop, corners, frame, scale)
                 if line is not None:
                     out.append(line)
@@ -127,14 +128,14 @@ class Recogniser:
         return [np.asarray(quad, np.float32) for quad in found.boxes]
 
     def _sample(
-        self, grey: Grey, quads: Sequence[Points], turns: tuple[int, int]
+        self, grey: Grey, quads: Sequence[Points], widths: Sequence[float], turns: tuple[int, int]
     ) -> tuple[int, list[_Reading]]:
         """The longest lines, read in the one of two opposite directions in which they read
         better."""
         tried: list[tuple[float, int, list[_Reading]]] = []
         for frame in turns:
             crops = [_crop(grey, _turned(quad, frame)) for quad in quads]
-            read = [self._recognise(crop, SAMPLE_WIDTH) for crop in crops]
+            read = [self._recognise(*pair) for pair in zip(crops, widths, strict=False)]
             letters = sum(len(r.text) for r in read)
             score = sum(r.score * len(r.text) for r in read) / max(letters, 1)
             if score >= SURE:
@@ -143,29 +144,44 @@ class Recogniser:
         _, frame, read = max(tried, key=lambda one: one[0])
         return frame, read
 
-    def _line(self, crop: Grey, width: float, known: _Reading | None) -> _Reading:
-        read = known or self._recognise(crop, width)
-        if read.score < SURE and (known or width < 1):
-            return max(read, self._recognise(crop, 1.0), key=lambda one: one.score)
+    def _line(self, crop: Grey, full: float, part: float) -> _Reading:
+        read = self._recognise(crop, part * full)
+        if read.score < SURE and part < 1:
+            return max(read, self._recognise(crop, full), key=lambda one: one.score)
         return read
 
     def _recognise(self, crop: Grey, width: float) -> _Reading:
-        high, wide = crop.shape
-        shown = (max(16, round(wide / high * HEIGHT * width)), HEIGHT)
-        way = cv2.INTER_AREA if high > HEIGHT else cv2.INTER_LINEAR
-        small = cv2.cvtColor(cv2.resize(crop, shown, interpolation=way), cv2.COLOR_GRAY2BGR)
-        found = self._engine.recognize_txt([small])
+        """What a line says that is shown so many pixels wide."""
+        way = cv2.INTER_AREA if crop.shape[0] > HEIGHT else cv2.INTER_LINEAR
+        shown = cv2.resize(crop, (max(16, round(width)), HEIGHT), interpolation=way)
+        found = self._engine.recognize_txt([cv2.cvtColor(shown, cv2.COLOR_GRAY2BGR)])
         return _Reading(str(found.txts[0]), float(found.scores[0]))
 
 
-def _narrowed(quads: Sequence[Points], read: Sequence[_Reading]) -> float:
+def _full_widths(quads: Sequence[Points]) -> list[float]:
+    """Pixels that each line is wide when it is shown in its own proportions.
+
+    The detector marks lines of one type now higher, now lower; those near the usual height are
+    all taken to have it, so that their letters are shown equally wide.
+    """
+    usual = median(map(_thickness, quads))
+    out: list[float] = []
+    for quad in quads:
+        high = _thickness(quad)
+        if 1 / ALIKE < high / usual < ALIKE:
+            high = usual
+        out.append(HEIGHT * _length(quad) / max(high, 1.0))
+    return out
+
+
+def _narrowed(widths: Sequence[float], read: Sequence[_Reading]) -> float:
     """The part of their full width at which lines like these are still read well."""
     room: list[float] = []
-    for quad, reading in zip(quads, read, strict=False):
+    for full, reading in zip(widths, read, strict=False):
         if reading.score >= SURE and len(reading.text) >= 6:
-            full = HEIGHT * _length(quad) / max(_thickness(quad), 1.0) / len(reading.text)
             kanji = 2 * sum(is_cjk(ord(c)) for c in reading.text) > len(reading.text)
-            room.append((PIXELS_A_KANJI if kanji else PIXELS_A_LETTER) / full)
+            needed = PIXELS_A_KANJI if kanji else PIXELS_A_LETTER
+            room.append(needed * len(reading.text) / full)
     return min(1.0, max(NARROWEST, median(room))) if room else 1.0
 
 
