@@ -96,7 +96,7 @@ def test_a_page_on_its_side_is_read(tmp_path: Path, turns: int) -> None:
     path = scan_pdf(tmp_path / "side.pdf", [two_columns], quarter_turns=turns)
     document = read_document(path, ocr=ONE)
     assert headings(document)[1:3] == ["1 Introduction", "2 Methods"]
-    assert LOREM.split()[:12] == words(document)[6:18]
+    assert fuzz.ratio(" ".join(words(document)[6:18]), " ".join(LOREM.split()[:12])) > 95
     box = document.blocks[0].regions[0].bbox
     assert (document.pages[0].width, document.pages[0].height) == (HEIGHT, WIDTH)
     assert box.height > box.width  # as displayed: on its side
@@ -397,7 +397,7 @@ def test_settings_reach_the_isolated_reader(tmp_path: Path) -> None:
     path = scan_pdf(tmp_path / "scan.pdf", [short])
     # The limit is for the reader; what loads models has its own.
     reading = IsolatedReader(memory_mb=512, ocr=Settings(ocr=ONE).ocr)
-    assert words(reading.read(path)) == LOREM.split()
+    assert says_lorem(reading.read(path))
     reading.close()
     refusing = IsolatedReader(memory_mb=4096, ocr=OcrSettings(mode="off"))
     with pytest.raises(NoTextLayerError, match="scan"):
