@@ -94,3 +94,16 @@ def test_a_full_stop_in_either_face_and_italics(tmp_path: Path) -> None:
 
     tree = build_tree(read_document(make_pdf(tmp_path / "i.pdf", [draw], title="A Standard")))
     assert [title for _, title, _ in _sections(tree)] == ["Scope", "Liability", "Provisions"]
+
+
+def test_a_short_bold_line_is_no_part_of_the_bold_word_below_it(tmp_path: Path) -> None:
+    def draw(c: Canvas) -> None:
+        top = 60.0
+        for name in ("Charging", "Pairing", "Cleaning"):
+            text_lines(c, [name], top=top, font="Helvetica-Bold")
+            top = _opened(c, "1", LOREM * 2, top=top + 12) + 10
+
+    document = read_document(make_pdf(tmp_path / "steps.pdf", [draw], title="A Watch"))
+    assert [title for _, title, _ in _sections(build_tree(document))] == [
+        "Charging", "Pairing", "Cleaning",
+    ]  # fmt: skip

@@ -281,7 +281,9 @@ def _breaks(group: list[Line], line: Line, column: _Column, body: Body) -> bool:
         return True
     if step > 1.3 * min(column.pitch_of(size), 1.6 * size) + 0.5 or step < 0.3 * size:
         return True
-    if line.bold != last.bold and not (line.part_bold and last.bold):
+    # Bold words may run over a line's end into the next; a short bold line is a heading.
+    full = last.x1 > column.right - 0.15 * column.width
+    if line.bold != last.bold and not (line.part_bold and last.bold and full):
         return True
     if is_bullet(line.text):
         return True
