@@ -104,6 +104,21 @@ def test_a_table_that_goes_on_keeps_one_header(tmp_path: Path, ruled: bool, agai
     assert _headers(path) == JOINED
 
 
+def test_headers_that_begin_with_the_first_of_their_columns(tmp_path: Path) -> None:
+    def draw(c: Canvas) -> None:
+        rows = [YEARS, _second_row(ruled=False), *_body(NAMES)]
+        for k, row in enumerate(rows):
+            for text, column, _ in row:
+                text_lines(c, [text], x=_x(column), top=100 + k * ROW)
+
+    path = make_pdf(tmp_path / "left.pdf", [draw])
+    (table,) = _tables(path)
+    assert {(c.text, c.column, c.column_span) for c in table.cells if c.row == 0} == {
+        ("Crop", 0, 1), ("2023", 1, 2), ("2024", 3, 2),
+    }  # fmt: skip
+    assert _headers(path) == JOINED
+
+
 def test_rows_of_numbers_and_names_of_groups_are_no_headers(tmp_path: Path) -> None:
     years: Spans = [("2023", 1, 1), ("2022", 2, 1), ("2021", 3, 1), ("2020", 4, 1)]
     rows = [years, [("Grain", 0, 1)], *_body(NAMES)]

@@ -11,7 +11,7 @@ from bookrag_fast.document.joining import join_two
 from bookrag_fast.document.lines import Line, frame_to_page
 from bookrag_fast.document.model import Cell
 from bookrag_fast.document.rows import Row
-from bookrag_fast.document.spans import is_number, is_year, stands_over
+from bookrag_fast.document.spans import is_number, is_year, regular_spans, stands_over
 
 __all__ = ["cells_of", "mend_wrapped"]
 
@@ -121,8 +121,17 @@ def _widened(
     firsts = [first for first, _ in places]
     if len(places) >= len(edges) or sorted(set(firsts)) != firsts:
         return places
-    grown = stands_over([line.middle_x for line in row.cells], edges, firsts)
+    grown = regular_spans(firsts, len(edges)) if _starts_columns(row, firsts, edges) else []
+    grown = grown or stands_over([line.middle_x for line in row.cells], edges, firsts)
     return [(min(a, b), max(c, d)) for (a, c), (b, d) in zip(places, grown, strict=True)]
+
+
+def _starts_columns(row: Row, firsts: Sequence[int], edges: Sequence[tuple[float, float]]) -> bool:
+    """Whether every cell begins where its column does."""
+    return all(
+        abs(line.x0 - edges[first][0]) < 0.6 * line.size
+        for line, first in zip(row.cells, firsts, strict=True)
+    )
 
 
 def _distance(line: Line, edge: tuple[float, float]) -> float:

@@ -155,7 +155,7 @@ def _checked_span(pages: tuple[int, int | None] | None, pdf: Pdf) -> tuple[int, 
         last = pdf.page_count
     if not 1 <= first <= last <= pdf.page_count:
         raise InvalidArgumentError(
-            f"pages {first} to {last} are not among the {pdf.page_count} of {pdf.name}",
+            f"pages {first} to {max(first, last)} are not among the {pdf.page_count} of {pdf.name}",
             "pages are physical: the first one of the file is 1",
         )
     return first, last

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bookrag_fast.document.model import Cell
 
-__all__ = ["header_rows", "is_number", "is_year", "stands_over"]
+__all__ = ["header_rows", "is_number", "is_year", "regular_spans", "stands_over"]
 
 MAX_HEADER_ROWS = 4
 REACH = 0.2  # of the columns' width that the middle of a header may be off theirs
@@ -65,6 +65,24 @@ def stands_over(
                     best, off = (first, last), here
         out.append(best)
     return out
+
+
+def regular_spans(taken: Sequence[int], columns: int) -> list[tuple[int, int]]:
+    """The columns of header cells that begin with every second, third, … column up to the last
+    one, the first column of row names apart; empty where they do not.
+
+    Args:
+        taken: the column that each cell begins with, ascending.
+        columns: of the table.
+    """
+    named = [0] if taken[0] == 0 else []
+    over = list(taken[len(named) :])
+    if len(over) < 2 or over[0] != 1:
+        return []
+    step = over[1] - over[0]
+    if step < 2 or over != list(range(1, columns, step)) or (columns - 1) % step:
+        return []
+    return [(0, 0)] * len(named) + [(first, first + step - 1) for first in over]
 
 
 def _off(middle: float, edges: Sequence[tuple[float, float]], first: int, last: int) -> float:
