@@ -35,7 +35,7 @@ from bookrag_fast.errors import (
 __all__ = ["IsolatedReader"]
 
 _POLL_S = 0.1  # how soon a cancellation is heeded
-_SILENCE_S = 300.0  # a page that takes longer than this never ends
+_SILENCE_S = 300.0  # nothing takes longer: pages are given up sooner (see `parallel`)
 _DOCUMENTS = 64  # read by one worker before a fresh one takes over
 _CODES = {
     kind.code: kind
@@ -83,7 +83,8 @@ class IsolatedReader:
             check: called several times a second; whatever it raises ends the reading at once.
 
         Raises:
-            DamagedPdfError, DamagedDocumentError: also when the file made its reader crash or hang.
+            DamagedPdfError, DamagedDocumentError: also when the file made its reader crash or hang;
+                if it was a page of a PDF that did, that page fails alone.
             TooLargeError: also when the worker's memory was not enough.
         """
         request = {
@@ -157,7 +158,7 @@ def _kill_all(workers: list[_Worker], owner: int) -> None:
 
 
 class _EndedError(Exception):
-    """The process ended over a document; ``error`` is for the caller."""
+    """The process ended over a document, or will not; ``error`` is for the caller."""
 
     def __init__(self, error: BookragError) -> None:
         super().__init__(error.message)
@@ -237,7 +238,8 @@ class _Worker:
                 heard = monotonic()
             elif monotonic() - heard > _SILENCE_S:
                 self.sound = False
-                raise _damaged(path, pages, f"was not read within {_SILENCE_S:.0f} s")
+                what = f"was not read within {_SILENCE_S:.0f} s"
+                raise _EndedError(_damaged(path, pages, what))
         return frame
 
     def _died(self, path: Path, pages: int) -> _EndedError:

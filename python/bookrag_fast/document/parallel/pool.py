@@ -30,11 +30,11 @@ __all__ = ["PagePool"]
 COLD, WARM = 64, 16  # pages that are worth starting processes for, and worth asking those running
 RUN = 8  # pages in a row for one process: neighbours share fonts and other objects
 LOW = 3  # pages that wait at a process when it gets more
-AHEAD = 256  # pages done before one that takes long, held until their turn comes
+AHEAD = 256  # answers that wait for an earlier page; no more is asked for then
 MOST_LOST = 16  # pages of a document that may end their process
 
 _POLL_S = 0.25
-_PAGE_S = 60.0  # a page that takes longer than this never ends
+_PAGE_S = 240.0  # a page that takes longer than this never ends
 _START_S = 60.0  # more for the first one, on a busy machine
 
 
@@ -131,7 +131,8 @@ class PagePool:
         done: dict[int, tuple[_Job, bytes | str]] = {}
         order = 0
         while True:
-            self._hand_out(jobs, order)
+            if len(done) < AHEAD:
+                self._hand_out(jobs)
             busy = [worker for worker in self._workers if worker.jobs]
             if not busy:
                 return
@@ -148,7 +149,7 @@ class PagePool:
                 yield done.pop(order)
                 order += 1
 
-    def _hand_out(self, jobs: Iterator[_Job], order: int) -> None:
+    def _hand_out(self, jobs: Iterator[_Job]) -> None:
         for k in range(self._most):
             if k < len(self._workers) and len(self._workers[k].jobs) > LOW:
                 continue
