@@ -9,6 +9,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from bookrag_fast.cli.crops_view import show_crops
 from bookrag_fast.cli.options import (
     DebugOption,
     JsonOption,
@@ -54,16 +55,24 @@ def show(
     ] = 50,
     out: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--out", metavar="DIR", help="pages: the folder to draw into."),
+        typer.Option(
+            "--out",
+            metavar="DIR|FILE",
+            help="pages: the folder to draw into; node: the PNG to draw the node into.",
+        ),
     ] = None,
     pages: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--pages", metavar="A-B", help="pages: which ones; 3, 3-7, 5- or 1,4-6."),
     ] = None,
-    dpi: Annotated[int, typer.Option("--dpi", metavar="N", help="pages: dots an inch.")] = 100,
+    dpi: Annotated[
+        int, typer.Option("--dpi", metavar="N", help="pages, node --out: dots an inch.")
+    ] = 100,
     pdf: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--pdf", metavar="FILE", help="pages: the book's PDF, if it was moved."),
+        typer.Option(
+            "--pdf", metavar="FILE", help="pages, node --out: the book's PDF, if it was moved."
+        ),
     ] = None,
     password: PasswordOption = None,
     library: LibraryOption = Path("shelf"),
@@ -81,6 +90,10 @@ def show(
     reading order, headings coloured by level, cells of tables as a grid. Of a book on the shelf
     the numbers are those of its nodes. BOOK may be a PDF file: it is read as it is, without the
     shelf.
+
+    node ID --out FILE: the node as it is printed, cut out of its page. Where it stands in several
+    places these are FILE-1, FILE-2 and so on. With --json: {"pictures": [{"page", "label", "bbox",
+    "file", "width", "height"}]}.
     """
     if (what is What.NODE) != (node_id is not None):
         raise InvalidArgumentError(
@@ -90,6 +103,12 @@ def show(
     if what is What.PAGES:
         show_pages(
             book, library, out=out, pages=pages, dpi=dpi, pdf=pdf, password=secret(password),
+            as_json=as_json,
+        )  # fmt: skip
+        return
+    if node_id is not None and out is not None:
+        show_crops(
+            book, node_id, library, out=out, dpi=dpi, pdf=pdf, password=secret(password),
             as_json=as_json,
         )  # fmt: skip
         return

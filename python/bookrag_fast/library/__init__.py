@@ -6,6 +6,7 @@ from bookrag_fast.library.library import Library
 from bookrag_fast.library.types import (
     AnswerEvent,
     Book,
+    Picture,
     Problem,
     Progress,
     ProgressCallback,
@@ -16,6 +17,7 @@ __all__ = [
     "AnswerEvent",
     "Book",
     "Library",
+    "Picture",
     "Problem",
     "Progress",
     "ProgressCallback",

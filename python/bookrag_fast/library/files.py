@@ -12,7 +12,9 @@ from bookrag_fast.errors import (
     TooLargeError,
 )
 
-__all__ = ["checked_sha256", "sha256_of"]
+__all__ = ["book_id_of", "checked_sha256", "remembered", "sha256_of"]
+
+_BOOK_ID_CHARS = 12  # of the content's sha256: 48 bits keep a shelf of a million books apart
 
 
 def checked_sha256(path: Path, *, max_mb: int) -> str:
@@ -49,3 +51,16 @@ def sha256_of(path: Path) -> str:
         while chunk := data.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def book_id_of(sha256: str, pages: tuple[int, int | None] | None = None) -> str:
+    """The file's digest cut short; where only some of its pages were read, one of both."""
+    if pages is not None:
+        sha256 = hashlib.sha256(f"{sha256}:{pages[0]}-{pages[1]}".encode()).hexdigest()
+    return sha256[:_BOOK_ID_CHARS]
+
+
+def remembered(path: Path) -> str | None:
+    """A path as a saved book can hold it; None when its bytes are no text."""
+    place = str(path.absolute())
+    return place if place.isprintable() else None

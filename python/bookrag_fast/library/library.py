@@ -7,7 +7,6 @@ on a loop of the library's own, so they also work inside a running event loop.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from bookrag_fast.errors import (
 )
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.build import build_index
-from bookrag_fast.library import views
+from bookrag_fast.library import crops, views
 from bookrag_fast.library.arguments import (
     checked_books,
     checked_callback,
@@ -33,11 +32,18 @@ from bookrag_fast.library.arguments import (
     checked_path,
     refuse,
 )
-from bookrag_fast.library.files import checked_sha256, sha256_of
+from bookrag_fast.library.files import book_id_of, checked_sha256, remembered, sha256_of
 from bookrag_fast.library.progress import ProgressReporter
 from bookrag_fast.library.runner import LoopRunner
 from bookrag_fast.library.shelf import Shelf
-from bookrag_fast.library.types import AnswerEvent, Book, Problem, ProgressCallback, TreeNode
+from bookrag_fast.library.types import (
+    AnswerEvent,
+    Book,
+    Picture,
+    Problem,
+    ProgressCallback,
+    TreeNode,
+)
 from bookrag_fast.models import create_embedder
 from bookrag_fast.models.protocols import Embedder
 from bookrag_fast.query.executor import Executor
@@ -47,7 +53,6 @@ __all__ = ["Library"]
 
 T = TypeVar("T")
 
-_BOOK_ID_CHARS = 12  # of the content's sha256: 48 bits keep a shelf of a million books apart
 ASK_BUDGET = 4000  # evidence tokens that an answer may draw on
 
 
@@ -220,7 +225,7 @@ class Library:
         try:
             if not file.is_file():
                 return None
-            known = self._shelf.catalogue.version(_book_id(sha256_of(file)))
+            known = self._shelf.catalogue.version(book_id_of(sha256_of(file)))
         except (OSError, ValueError):  # ValueError: a NUL in the path
             return None
         return None if known is None else known[0]
@@ -232,6 +237,51 @@ class Library:
     def node(self, ref: str, node_id: int) -> dict[str, Any]:
         """One node with its text, places, section path and entities; UnknownNodeError."""
         return views.node(self._index_of(ref), checked_int(node_id, "node_id"))
+
+    def pictures(
+        self,
+        ref: str,
+        node_id: int,
+        *,
+        dpi: int = crops.DEFAULT_DPI,
+        pdf: str | Path | None = None,
+        password: str | None = None,
+    ) -> list[Picture]:
+        """A figure, a table, an equation or any other node as it is printed, drawn from the PDF
+        that the book was made from: a PNG for each place (page, column) where it stands, in
+        reading order; a figure has its caption with it.
+
+        Args:
+            dpi: pixels an inch, 20 to 400; a picture has at most 36 million.
+            pdf: where that PDF is, if it was moved.
+            password: of an encrypted PDF; it is never remembered.
+
+        Raises:
+            UnknownNodeError: the book has no such node.
+            InvalidArgumentError: the node stands on no page; the resolution is out of range.
+            DocumentError: the file has gone, has changed, is no PDF, or its page does not load.
+            TooLargeError: the picture would have too many pixels.
+        """
+        return self._runner.run(self.apictures(ref, node_id, dpi=dpi, pdf=pdf, password=password))
+
+    async def apictures(
+        self,
+        ref: str,
+        node_id: int,
+        *,
+        dpi: int = crops.DEFAULT_DPI,
+        pdf: str | Path | None = None,
+        password: str | None = None,
+    ) -> list[Picture]:
+        """`pictures`, awaited."""
+        node, resolution = checked_int(node_id, "node_id"), checked_int(dpi, "dpi")
+        file = None if pdf is None else checked_path(pdf, "pdf")
+        secret = checked_password(password)
+        return await asyncio.to_thread(
+            lambda: crops.pictures_of(
+                self._index_of(ref), node, dpi=resolution, pdf=file, password=secret
+            )
+        )
 
     def graph(self, ref: str, *, limit: int = 50) -> dict[str, Any]:
         """The best-connected entities of G, the relations among them, and the merges made."""
@@ -391,7 +441,7 @@ class Library:
         reporter: ProgressReporter,
     ) -> Book:
         sha256 = checked_sha256(path, max_mb=self._settings.max_file_mb)
-        known = self._shelf.catalogue.version(_book_id(sha256, pages))
+        known = self._shelf.catalogue.version(book_id_of(sha256, pages))
         info = self._embedder.info
         if known is not None and known[1] == info.fingerprint and self._intact(known[0].id):
             return known[0]
@@ -400,8 +450,8 @@ class Library:
             document,
             self._embedder,
             self._settings,
-            book_id=_book_id(document.sha256, document.span),
-            source=_remembered(path),
+            book_id=book_id_of(document.sha256, document.span),
+            source=remembered(path),
             on_stage=reporter.stage,
         )
         reporter.stage("save", 0, None, "files")
@@ -465,19 +515,6 @@ class Library:
 
     def _index_of(self, ref: str) -> BookIndex:
         return self._shelf.load(self.book(ref).id)
-
-
-def _book_id(sha256: str, pages: tuple[int, int | None] | None = None) -> str:
-    """The file's digest cut short; where only some of its pages were read, one of both."""
-    if pages is not None:
-        sha256 = hashlib.sha256(f"{sha256}:{pages[0]}-{pages[1]}".encode()).hexdigest()
-    return sha256[:_BOOK_ID_CHARS]
-
-
-def _remembered(path: Path) -> str | None:
-    """A path as a saved book can hold it; None when its bytes are no text."""
-    place = str(path.absolute())
-    return place if place.isprintable() else None
 
 
 def _pieces(text: str) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +16,7 @@ from bookrag_fast.errors import BookragError, DocumentError, InvalidArgumentErro
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.model import NodeKind, SectionTree
 from bookrag_fast.library.files import sha256_of
+from bookrag_fast.library.png import check_replaceable, encoded, write_png
 
 __all__ = [
     "DEFAULT_DPI",
@@ -30,7 +29,6 @@ __all__ = [
 ]
 
 DEFAULT_DPI = 100
-_SIGNATURE = "bookrag show pages"  # in our PNGs: these may be replaced
 _RANGE = re.compile(r"\s*(\d{1,9})?\s*(-)?\s*(\d{1,9})?\s*")
 
 Marks = Mapping[int, Sequence[Mark]]  # by physical page
@@ -74,11 +72,7 @@ def draw_pages(
     files = {number: folder / f"{pdf.stem}-p{number:04d}.png" for number in numbers}
     _make(folder)
     for file in files.values():
-        if not _ours_or_absent(file):
-            raise InvalidArgumentError(
-                f"{file} exists and was not drawn by bookrag: it is not replaced",
-                "choose another folder with --out, or move the file away",
-            )
+        check_replaceable(file)
     with open_pdf(pdf, password) as opened:
         for number, file in files.items():
             of_page, label = marks.get(number, ()), pages[number - 1].label
@@ -93,20 +87,10 @@ def draw_pages(
 def _draw(
     pdf: Pdf, number: int, label: str | None, marks: Sequence[Mark], file: Path, dpi: int
 ) -> None:
-    from PIL.PngImagePlugin import PngInfo
-
     printed = f" (printed {label})" if label and label != str(number) else ""
     caption = f"page {number}{printed}, {len(marks)} boxes, {dpi} dpi"
     picture = draw_marks(render_page(pdf, number - 1, dpi), marks, dpi=dpi, caption=caption)
-    info = PngInfo()
-    info.add_text("Software", _SIGNATURE)
-    partial = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        picture.save(partial, format="PNG", pnginfo=info, compress_level=3)
-        partial.replace(file)
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
+    write_png(file, encoded(picture))
 
 
 def _make(folder: Path) -> None:
@@ -117,18 +101,6 @@ def _make(folder: Path) -> None:
         raise InvalidArgumentError(
             f"cannot use {folder} as a folder: {why}", "choose another one with --out"
         ) from error
-
-
-def _ours_or_absent(file: Path) -> bool:
-    from PIL import Image
-
-    if not os.path.lexists(file):
-        return True
-    try:
-        with Image.open(file, formats=["PNG"]) as picture:
-            return bool(picture.info.get("Software") == _SIGNATURE)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        return False
 
 
 def _as_ours(error: BookragError | OSError, file: Path, number: int) -> BookragError:
@@ -180,7 +152,7 @@ def source_of(index: BookIndex, pdf: Path | None = None) -> Path:
         DocumentError: it is not known where it is, not there any more, or not the same file.
     """
     meta = index.meta
-    hint = "name the file with --pdf"
+    hint = "name the file: --pdf, or the argument pdf"
     if pdf is None and meta.source is None:
         raise DocumentError(f"{meta.title!r} does not remember where its file {meta.name} is", hint)
     path = pdf if pdf is not None else Path(meta.source or "")

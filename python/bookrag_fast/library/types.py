@@ -6,9 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from bookrag_fast.document.model import BBox
 from bookrag_fast.query.plan import Answer, Evidence, QueryPlan
 
-__all__ = ["AnswerEvent", "Book", "Problem", "Progress", "ProgressCallback", "TreeNode"]
+__all__ = [
+    "AnswerEvent",
+    "Book",
+    "Picture",
+    "Problem",
+    "Progress",
+    "ProgressCallback",
+    "TreeNode",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,20 @@ class Book:
             "warnings": list(self.warnings),
             "confidence": self.confidence,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A part of a page as it is printed. ``bbox`` in points, top-left origin, is the part asked
+    for; the picture shows a few points around it. ``width`` and ``height`` in pixels."""
+
+    page: int  # physical, 1-based
+    label: str | None
+    bbox: BBox
+    dpi: int
+    width: int
+    height: int
+    png: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
