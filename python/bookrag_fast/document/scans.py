@@ -15,8 +15,8 @@ from typing import Any
 from bookrag_fast.config import OcrSettings
 from bookrag_fast.document.files import file_sha256
 from bookrag_fast.document.model import Document, Page, PageStatus
-from bookrag_fast.document.ocr.pictures import MAX_SOURCE_PIXELS, turn_of
 from bookrag_fast.document.ocr.stage import INSTALL, OcrStage, is_installed
+from bookrag_fast.document.page_pictures import MAX_SOURCE_PIXELS, turn_of
 from bookrag_fast.document.pages import RawPage, failed_page
 from bookrag_fast.document.pdfium import MAX_PAGES
 from bookrag_fast.document.reader import Progress, RawPages, finished

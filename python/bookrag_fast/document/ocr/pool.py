@@ -1,193 +1,27 @@
-"""Worker processes that read pictures of text, a page each at a time.
-
-As many pages are in flight as there are workers, and a picture never leaves the worker that
-renders it, so memory does not grow with the document.
-"""
+"""Reading pages by OCR as a task for worker processes."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import select
-import subprocess
-import sys
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
-from time import monotonic
-from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 from bookrag_fast.config import OcrSettings
-from bookrag_fast.document.ocr.wire import OcrLine, PageFailure, PageJob, PageReading
-from bookrag_fast.errors import DocumentError
+from bookrag_fast.document.ocr.wire import OcrLine, PageReading
+from bookrag_fast.document.page_pool import Task
 
-__all__ = ["OcrPool", "OcrUnavailableError"]
-
-_POLL_S = 0.25  # how often the caller hears that the work goes on
-_START_S = 60.0  # to load the models on a busy machine
-_MOST_WORKERS = 4  # unless the settings say otherwise: each takes some 500 MB
+__all__ = ["ocr_task"]
 
 
-class OcrUnavailableError(DocumentError):
-    """No page at all can be read by OCR: it is not installed, or does not work here."""
+def ocr_task(settings: OcrSettings) -> Task[PageReading]:
+    return Task(
+        name="OCR",
+        section="ocr",
+        module="bookrag_fast.document.ocr.worker",
+        settings={"models": settings.models, "dpi": settings.dpi},
+        result=_reading,
+        workers=settings.workers,
+        page_seconds=settings.page_seconds,
+    )
 
 
-class OcrPool:
-    """Use as a context manager: leaving it ends the workers, whatever they are doing.
-
-    Not for use by several threads at once.
-    """
-
-    def __init__(self, settings: OcrSettings) -> None:
-        self._settings = settings
-        self._workers: list[_Worker] = []
-        self._most = settings.workers or min(_cores(), _MOST_WORKERS)
-
-    def __enter__(self) -> OcrPool:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        for worker in self._workers:
-            worker.kill()
-        self._workers.clear()
-
-    def read(
-        self, jobs: Iterable[PageJob], tick: Callable[[], None] = lambda: None
-    ) -> Iterator[tuple[PageJob, PageReading | PageFailure]]:
-        """Each job with what came of it, as they get done.
-
-        Args:
-            tick: called a few times a second; whatever it raises ends the reading.
-
-        Raises:
-            OcrUnavailableError: no worker comes up, so that no page can be read.
-        """
-        waiting = deque(jobs)
-        while waiting or any(worker.job for worker in self._workers):
-            self._hand_out(waiting)
-            busy = [worker for worker in self._workers if worker.job]
-            ready, _, _ = select.select(busy, [], [], _POLL_S)
-            tick()
-            for worker in busy:
-                job = worker.job
-                assert job is not None
-                outcome = worker.outcome(may_read=worker in ready)
-                if outcome is not None:
-                    if not worker.sound:
-                        worker.kill()
-                        self._workers.remove(worker)
-                    yield job, outcome
-
-    def _hand_out(self, waiting: deque[PageJob]) -> None:
-        free = [worker for worker in self._workers if not worker.job]
-        while waiting and (free or len(self._workers) < self._most):
-            if free:
-                worker = free.pop()
-            else:
-                worker = _Worker(self._settings)
-                self._workers.append(worker)
-            worker.start(waiting.popleft())
-
-
-class _Worker:
-    """One process, the pipes to it, and the page that it reads."""
-
-    def __init__(self, settings: OcrSettings) -> None:
-        self.job: PageJob | None = None
-        self.sound = True  # False once it died or was too slow
-        self._page_s = settings.page_seconds
-        self._ready = False
-        self._since = monotonic()
-        self._buffer = bytearray()
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "bookrag_fast.document.ocr.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-        except OSError as error:
-            raise OcrUnavailableError(
-                f"cannot start a process for OCR: {error.strerror}",
-                "free some memory or processes, or set ocr.workers to 1",
-            ) from error
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._requests: BinaryIO = self._process.stdin  # type: ignore[assignment]
-        self._answers: BinaryIO = self._process.stdout  # type: ignore[assignment]
-        self._say({"models": settings.models, "dpi": settings.dpi})
-
-    def fileno(self) -> int:
-        return self._answers.fileno()
-
-    def start(self, job: PageJob) -> None:
-        self.job, self._since = job, monotonic()
-        self._say(asdict(job))
-
-    def outcome(self, *, may_read: bool) -> PageReading | PageFailure | None:
-        """What came of the page; None while it is being read."""
-        limit = self._page_s if self._ready else self._page_s + _START_S
-        if may_read:
-            data = os.read(self.fileno(), 1 << 20)
-            if not data:
-                return self._died()
-            self._buffer += data
-            while (end := self._buffer.find(b"\n")) >= 0:
-                answer = json.loads(self._buffer[:end])
-                del self._buffer[: end + 1]
-                if "ready" in answer:
-                    self._ready, self._since = True, monotonic()
-                elif "broken" in answer:
-                    raise OcrUnavailableError(str(answer["broken"]), str(answer["hint"]))
-                else:
-                    self.job = None
-                    return _result(answer)
-        if monotonic() - self._since > limit:
-            self.sound = False
-            return PageFailure(f"it was not read within {self._page_s:g} s")
-        return None
-
-    def kill(self) -> None:
-        self._process.kill()
-        with contextlib.suppress(OSError):
-            self._requests.close()
-        self._answers.close()
-        self._process.wait()
-
-    def _say(self, message: dict[str, Any]) -> None:
-        with contextlib.suppress(BrokenPipeError):  # found out when its answer does not come
-            self._requests.write(json.dumps(message).encode("ascii") + b"\n")
-            self._requests.flush()
-
-    def _died(self) -> PageFailure:
-        self.sound = False
-        status = self._process.wait()
-        if not self._ready:
-            raise OcrUnavailableError(
-                f"the process for OCR ended before it could read (status {status})",
-                "free some memory, set ocr.workers to 1, or switch OCR off",
-            )
-        return PageFailure(f"the process that read it ended (status {status})")
-
-
-def _result(answer: dict[str, Any]) -> PageReading | PageFailure:
-    if "failed" in answer:
-        return PageFailure(str(answer["failed"]))
+def _reading(answer: dict[str, Any]) -> PageReading:
     return PageReading([OcrLine(*fields) for fields in answer["lines"]])
-
-
-def _cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS
-        return os.cpu_count() or 1

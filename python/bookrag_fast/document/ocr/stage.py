@@ -11,9 +11,11 @@ from bookrag_fast.config import OcrSettings
 from bookrag_fast.document.lines import Line, frame_to_page
 from bookrag_fast.document.model import BBox, Page, PageStatus
 from bookrag_fast.document.ocr.legible import fault_of
-from bookrag_fast.document.ocr.pool import OcrPool, OcrUnavailableError
+from bookrag_fast.document.ocr.pool import ocr_task
 from bookrag_fast.document.ocr.typeset import typeset
-from bookrag_fast.document.ocr.wire import PageFailure, PageJob, PageReading
+from bookrag_fast.document.ocr.wire import PageReading
+from bookrag_fast.document.page_jobs import PageFailure, PageJob
+from bookrag_fast.document.page_pool import PagePool, UnavailableError
 
 __all__ = ["INSTALL", "OcrStage", "is_installed"]
 
@@ -200,11 +202,11 @@ class OcrStage:
                 progress(len(pages) - len(jobs) + len(outcomes), len(pages))
 
         try:
-            with OcrPool(self._settings) as pool:
+            with PagePool(ocr_task(self._settings)) as pool:
                 for job, outcome in pool.read(jobs, tell):
                     outcomes[job.index] = outcome
                     tell()
-        except OcrUnavailableError as error:
+        except UnavailableError as error:
             return outcomes, (f"failed: {error.message}", error.hint)
         return outcomes, ("", "")
 

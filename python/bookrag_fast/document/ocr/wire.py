@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["OcrLine", "PageFailure", "PageJob", "PageReading"]
+__all__ = ["OcrLine", "PageReading"]
 
 SPARSE = 2.5  # of the size, a character; Latin letters take 0.4 to 0.5, kanji 1
 
@@ -34,19 +34,6 @@ class OcrLine(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PageJob:
-    """A page to read: ``index`` is 0-based, ``kind`` is "pdf" or "image"; the size in points as
-    displayed."""
-
-    kind: str
-    path: str
-    password: str | None
-    index: int
-    width: float
-    height: float
-
-
-@dataclass(frozen=True, slots=True)
 class PageReading:
     lines: list[OcrLine]
 
@@ -62,10 +49,3 @@ class PageReading:
         length = sum(line.x1 - line.x0 for line in self.lines)
         sparse = sum(line.x1 - line.x0 for line in self.lines if line.is_sparse)
         return sparse / length if length else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class PageFailure:
-    """Why a page could not be read; the others are."""
-
-    reason: str

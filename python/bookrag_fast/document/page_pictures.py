@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bookrag_fast.document.ocr.wire import PageJob
+from bookrag_fast.document.page_jobs import PageJob
 
 __all__ = ["MAX_PIXELS", "MAX_SOURCE_PIXELS", "picture_of", "turn_of"]
 
