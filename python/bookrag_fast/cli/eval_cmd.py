@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 import typer
 
 from bookrag_fast.cli.errors import describe
-from bookrag_fast.cli.options import DebugOption, JsonOption
+from bookrag_fast.cli.options import DebugOption, JsonOption, LayoutOption, layout_flag
 from bookrag_fast.cli.output import clean, emit_json
 from bookrag_fast.errors import InvalidArgumentError
 
@@ -52,6 +52,7 @@ def trees(
         Optional[Path],  # noqa: UP045
         typer.Option("--out", metavar="FILE", help="Write the table (Markdown) there as well."),
     ] = None,
+    layout: LayoutOption = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
@@ -84,8 +85,12 @@ def trees(
     if out is not None and not out.parent.is_dir():  # found out before the work, not after it
         raise InvalidArgumentError(f"there is no folder {out.parent} for --out", "make it first")
     truths = find_truths(paths, from_outline=truth is TruthSource.OUTLINE)
-    settings = load_settings()
-    reader = IsolatedReader(memory_mb=settings.reader_memory_mb, workers=settings.reader_workers)
+    settings = load_settings(layout=layout_flag(layout))
+    reader = IsolatedReader(
+        memory_mb=settings.reader_memory_mb,
+        workers=settings.reader_workers,
+        layout=settings.layout,
+    )
     results = []
     try:
         for result in evaluate_trees(truths, withhold=hidden, read=reader.read):

@@ -13,6 +13,7 @@ from bookrag_fast.cli.options import (
     DebugOption,
     EmbedderOption,
     JsonOption,
+    LayoutOption,
     LibraryOption,
     OcrOption,
     PagesOption,
@@ -41,6 +42,7 @@ def index(
     embedder: EmbedderOption = None,
     ocr: OcrOption = None,
     pages: PagesOption = None,
+    layout: LayoutOption = None,
     library: LibraryOption = Path("shelf"),
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -60,7 +62,7 @@ def index(
         errors.append({"file": str(folder), "error": problem})
         if not as_json:
             report(problem, as_json=False)
-    with opened(library, embedder, ocr) as shelf:
+    with opened(library, embedder, ocr, layout) as shelf:
         for file in found:
             before = {(b.id, b.created) for b in shelf.books()}
             try:

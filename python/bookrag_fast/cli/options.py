@@ -23,12 +23,14 @@ __all__ = [
     "DebugOption",
     "EmbedderOption",
     "JsonOption",
+    "LayoutOption",
     "LibraryOption",
     "OcrOption",
     "PagesOption",
     "PasswordOption",
     "chosen_books",
     "is_file",
+    "layout_flag",
     "opened",
     "page_span",
     "secret",
@@ -79,6 +81,14 @@ PagesOption = Annotated[
         help="Only these pages of PDFs; 5-20, 7 or 5-. Each choice is a book of its own.",
     ),
 ]
+LayoutOption = Annotated[
+    Optional[bool],  # noqa: UP045
+    typer.Option(
+        "--layout/--no-layout",
+        help="Show pages to a layout model as well. Needs a model: see layout.model.",
+        show_default="no-layout",
+    ),
+]
 PasswordOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--password", help='Of an encrypted PDF; "-" asks for it.'),
@@ -100,16 +110,24 @@ _ASK_FOR_IT = "-"
 
 @contextmanager
 def opened(
-    folder: Path, embedder: str | None = None, ocr: OcrMode | None = None
+    folder: Path,
+    embedder: str | None = None,
+    ocr: OcrMode | None = None,
+    layout: bool | None = None,
 ) -> Iterator[Library]:
     """The library of the options, closed at the end."""
     from bookrag_fast.config import load_settings
     from bookrag_fast.library import Library
 
     chosen = None if ocr is None else {"mode": ocr.value}
-    settings = load_settings(embedder=embedder, ocr=chosen)
+    settings = load_settings(embedder=embedder, ocr=chosen, layout=layout_flag(layout))
     with Library.open(folder, settings=settings) as library:
         yield library
+
+
+def layout_flag(wanted: bool | None) -> dict[str, str] | None:
+    """--layout as a setting."""
+    return None if wanted is None else {"mode": "on" if wanted else "off"}
 
 
 def secret(password: str | None) -> str | None:

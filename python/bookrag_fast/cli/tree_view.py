@@ -29,6 +29,7 @@ _EVIDENCE = {
     "typography": "t",
     "tags": "g",
     "run-in": "r",
+    "layout": "l",
 }
 
 

@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any, BinaryIO
 
-from bookrag_fast.config import OcrSettings
+from bookrag_fast.config import LayoutSettings, OcrSettings
 from bookrag_fast.document.dispatch import read_document
 from bookrag_fast.document.parallel import PagePool
 from bookrag_fast.document.piped import limit_memory, listen, own_output, send
@@ -45,6 +45,7 @@ def _answer(out: BinaryIO, request: dict[str, Any], pool: PagePool | None) -> No
             os.fsdecode(bytes.fromhex(request["path"])),
             password=request["password"],
             ocr=OcrSettings.model_validate(request["ocr"]),
+            layout=LayoutSettings.model_validate(request["layout"]),
             pages=request["pages"],
             progress=lambda done, total: send(out, "progress", b"[%d,%d]" % (done, total)),
             pool=pool,

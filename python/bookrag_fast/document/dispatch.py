@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bookrag_fast.config import OcrSettings
+from bookrag_fast.config import LayoutSettings, OcrSettings
 from bookrag_fast.document.files import file_head, file_sha256
 from bookrag_fast.document.formats.building import Reading
 from bookrag_fast.document.formats.kinds import Format, detect_format
@@ -29,6 +29,7 @@ def read_document(
     password: str | None = None,
     progress: Progress | None = None,
     ocr: OcrSettings | None = None,
+    layout: LayoutSettings | None = None,
     pages: tuple[int, int | None] | None = None,
     pool: PagePool | None = None,
 ) -> Document:
@@ -41,6 +42,7 @@ def read_document(
         progress: called with (pages done, pages in all) after each page, outside any lock; never
             for a format without pages.
         ocr: how pages without a usable text layer are read; None takes the defaults.
+        layout: whether a layout model sees the pages of a PDF or a scan; None takes the defaults.
         pages: of a PDF, the first and the last page to read, as `read_pdf` takes them.
         pool: processes that read the pages of a long PDF side by side; the result is the same.
 
@@ -51,6 +53,7 @@ def read_document(
             DamagedDocumentError, and for a PDF those of `read_pdf`. The class itself for a missing
             path or a folder.
         TooLargeError: the file, what it unpacks to or its page count is beyond the limits.
+        ModelError: the layout model is wanted, and is missing or broken.
 
     A page or part that fails alone is a warning; the rest goes on.
     """
@@ -59,7 +62,15 @@ def read_document(
     if kind is Format.PDF:
         from bookrag_fast.document.reader import read_pdf
 
-        return read_pdf(path, password=password, progress=progress, ocr=ocr, pages=pages, pool=pool)
+        return read_pdf(
+            path,
+            password=password,
+            progress=progress,
+            ocr=ocr,
+            layout=layout,
+            pages=pages,
+            pool=pool,
+        )
     if pages is not None:
         raise InvalidArgumentError(
             f"{path.name} is no PDF: pages of it cannot be chosen", "index all of it"
@@ -67,7 +78,7 @@ def read_document(
     if kind is Format.IMAGE:
         from bookrag_fast.document.scans import read_scan
 
-        return read_scan(path, progress=progress, ocr=ocr)
+        return read_scan(path, progress=progress, ocr=ocr, layout=layout)
     reading = _read(path, kind, progress)
     if not any(b.text.strip() or b.kind is BlockKind.IMAGE for b in reading.blocks):
         raise EmptyDocumentError(f"{path.name} has no text in it", "check what the file holds")

@@ -82,13 +82,19 @@ def _components(grid: npt.NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
 
 
 def take_figures(
-    lines: list[Line], drafts: list[Draft], regions: list[BBox], pictures: list[BBox]
+    lines: list[Line],
+    drafts: list[Draft],
+    regions: list[BBox],
+    pictures: list[BBox],
+    seen: list[BBox],
 ) -> tuple[list[Line], list[Line]]:
     """(lines outside figures, one stand-in line a figure).
 
     ``drafts`` are the page's blocks as they are without tables. A figure is a drawing next to a
     figure's caption; the short texts inside it (labels, axes) become the figure's own text, so that
     boxes with words in them are not taken for a table, nor labels side by side for columns.
+    ``seen`` are what a layout model takes for figures: where nothing is drawn, one above a caption
+    does.
     """
     regions = _without_tables(drafts, regions)
     figures: list[Line] = []
@@ -96,8 +102,10 @@ def take_figures(
     for caption in [d for d in drafts if d.kind is BlockKind.CAPTION]:
         if caption_kind(caption.text) != "figure" or _has_picture(pictures, caption):
             continue
-        box = _region_at(drafts, regions, caption, above=True) or _region_at(
-            drafts, regions, caption, above=False
+        box = (
+            _region_at(drafts, regions, caption, above=True)
+            or _region_at(drafts, regions, caption, above=False)
+            or _region_at(drafts, seen, caption, above=True)
         )
         if box is None or any(_overlap(box, BBox(f.x0, f.y0, f.x1, f.y1)) for f in figures):
             continue

@@ -19,7 +19,7 @@ from time import monotonic
 from typing import Any, BinaryIO
 
 from bookrag_fast import errors
-from bookrag_fast.config import OcrSettings
+from bookrag_fast.config import LayoutSettings, OcrSettings
 from bookrag_fast.document.formats.kinds import is_pdf_head
 from bookrag_fast.document.model import Document
 from bookrag_fast.document.piped import Frames, send, usable_cores
@@ -53,14 +53,23 @@ class IsolatedReader:
         workers: processes that read the pages of a long PDF side by side; None is one a core, at
             most two.
         ocr: how pages without a usable text layer are read; None takes the defaults.
+        layout: whether a layout model sees the pages; None takes the defaults.
     """
 
     def __init__(
-        self, *, memory_mb: int, workers: int | None = None, ocr: OcrSettings | None = None
+        self,
+        *,
+        memory_mb: int,
+        workers: int | None = None,
+        ocr: OcrSettings | None = None,
+        layout: LayoutSettings | None = None,
     ) -> None:
         self._memory_mb = memory_mb
         self._workers = workers or min(2, usable_cores())
-        self._ocr = ocr or OcrSettings()
+        self._settings = {
+            "ocr": (ocr or OcrSettings()).model_dump(),
+            "layout": (layout or LayoutSettings()).model_dump(),
+        }
         self._idle: list[_Worker] = []  # one list for life: the finalizer holds it
         self._guard = threading.Lock()
         self._owner = os.getpid()
@@ -90,7 +99,7 @@ class IsolatedReader:
         request = {
             "path": os.fsencode(path.absolute()).hex(),
             "password": password,
-            "ocr": self._ocr.model_dump(),
+            **self._settings,
             "pages": pages,
             "workers": self._workers,
             "careful": False,

@@ -135,6 +135,7 @@ class Block:
     cells: tuple[Cell, ...] = ()
     level: int | None = None  # heading level that the source itself states, 1-based; None if none
     lead: Lead | None = None  # ``text`` begins with it and goes on in another face
+    seen_as: str = ""  # what a layout model took it for, in its words; "" if it was not asked
 
     @property
     def page(self) -> int:

@@ -44,6 +44,7 @@ class RawPage:
     tags: list[OutlineEntry] = field(default_factory=list)
     annotations: list[Annotation] = field(default_factory=list)
     fields: list[Annotation] = field(default_factory=list)  # those that its lines do not show
+    figures: list[BBox] = field(default_factory=list)  # as a layout model sees them
 
 
 def failed_page(number: int, why: str) -> RawPage:
@@ -119,9 +120,9 @@ def draft_pages(pages: Iterable[tuple[RawPage, Body]]) -> Iterator[list[Draft]]:
 def page_drafts(raw: RawPage, body: Body) -> list[Draft]:
     """The drafts of a page in reading order."""
     page, lines, grids = raw.page, raw.lines, raw.grids
-    if raw.drawings and any(caption_kind(line.text) == "figure" for line in lines):
+    if (raw.drawings or raw.figures) and any(caption_kind(line.text) == "figure" for line in lines):
         plain = drafts_of(_columns(lines, raw.rules), page.number, page.height, body, tables=False)
-        outside, figures = take_figures(lines, plain, raw.drawings, raw.pictures)
+        outside, figures = take_figures(lines, plain, raw.drawings, raw.pictures, raw.figures)
         grids = [g for g in grids if not any(g.within(f) for f in figures)]
         lines = outside + figures
     if grids:

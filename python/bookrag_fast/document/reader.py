@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bookrag_fast.config import OcrSettings
+from bookrag_fast.config import LayoutSettings, OcrSettings
 from bookrag_fast.document.annotations import MAX_ANNOTATIONS
 from bookrag_fast.document.blocks import Body
 from bookrag_fast.document.files import file_sha256
 from bookrag_fast.document.flow import flow
+from bookrag_fast.document.layout.regions import FIGURE, PageRegion, boxes_of, marked
+from bookrag_fast.document.layout.stage import LayoutStage
 from bookrag_fast.document.lines import Line
 from bookrag_fast.document.model import (
     Annotation,
@@ -53,6 +55,7 @@ class RawPages:
     grids: list[list[Grid]] = field(default_factory=list)
     rules: list[list[BBox]] = field(default_factory=list)
     fields: list[list[Annotation]] = field(default_factory=list)
+    seen: list[list[PageRegion]] = field(default_factory=list)  # by a layout model
     tags: list[OutlineEntry] = field(default_factory=list)
     annotations: list[Annotation] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -66,8 +69,14 @@ class RawPages:
         self.grids.append(raw.grids)
         self.rules.append(raw.rules)
         self.fields.append(raw.fields)
+        self.seen.append([])
         self.tags += raw.tags[: MAX_OUTLINE - len(self.tags)]
         self.annotations += raw.annotations[: MAX_ANNOTATIONS - len(self.annotations)]
+
+    def show(self, stage: LayoutStage, progress: Progress | None) -> None:
+        """Shows the pages to a layout model."""
+        self.seen, warnings = stage.run(self.pages, progress)
+        self.warnings += warnings
 
 
 def read_pdf(
@@ -76,6 +85,7 @@ def read_pdf(
     password: str | None = None,
     progress: Progress | None = None,
     ocr: OcrSettings | None = None,
+    layout: LayoutSettings | None = None,
     pages: tuple[int, int | None] | None = None,
     pool: PagePool | None = None,
 ) -> Document:
@@ -87,6 +97,7 @@ def read_pdf(
         progress: called with (pages done, pages in all) after each page, outside any lock, and
             again a few times a second while pictures are read. What it raises ends the reading.
         ocr: how pages without a usable text layer are read; None takes the defaults.
+        layout: whether a layout model sees the pages; None takes the defaults.
         pages: the first and the last physical page to read, 1-based, None for the file's last;
             None reads all. The others stand in the Document without blocks, so that numbers and
             labels stay the file's own.
@@ -99,12 +110,14 @@ def read_pdf(
             ZeroPagesError, NoTextLayerError, UnreadablePagesError. The class itself for a
             missing path or a folder.
         TooLargeError: the file or its page count is beyond the limits.
+        ModelError: the layout model is wanted, and is missing or broken.
 
     A page that fails alone gets PageStatus.FAILED and a warning; the rest goes on.
     """
     path = Path(path)
     check_file(path)
     stage = OcrStage(ocr or OcrSettings(), path, password)
+    model = LayoutStage(layout or LayoutSettings(), path, password)
     with open_pdf(path, password) as pdf:
         span = _checked_span(pages, pdf)
         numbers = range(span[0], span[1] + 1)
@@ -137,6 +150,7 @@ def read_pdf(
         labels = pdf.labels()
         metadata = pdf.metadata_title()
 
+    found.show(model, progress)
     return finished(
         found,
         path,
@@ -200,6 +214,8 @@ def finished(
     body = _body_face(found.lines)
     drafts = itertools.chain.from_iterable(drafting(_remaining(pages, found, body)))
     blocks = tuple(draft.block() for draft in flow(drafts))
+    if any(found.seen):
+        blocks = marked(blocks, found.seen)
     return Document(
         name=path.name,
         sha256=sha256,
@@ -326,6 +342,7 @@ def _remaining(
             found.grids[k],
             found.rules[k],
             fields=found.fields[k],
+            figures=boxes_of(found.seen[k], FIGURE),
         )
         yield raw, _body_of(page, lines, whole)
 

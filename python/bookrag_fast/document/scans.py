@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bookrag_fast.config import OcrSettings
+from bookrag_fast.config import LayoutSettings, OcrSettings
 from bookrag_fast.document.files import file_sha256
+from bookrag_fast.document.layout.stage import LayoutStage
 from bookrag_fast.document.model import Document, Page, PageStatus
 from bookrag_fast.document.ocr.stage import INSTALL, OcrStage, is_installed
 from bookrag_fast.document.page_pictures import MAX_SOURCE_PIXELS, turn_of
@@ -35,18 +36,23 @@ _TRUSTED_DPI = (90.0, 2500.0)  # 72 is what programs write that know of none
 
 
 def read_scan(
-    path: Path | str, *, progress: Progress | None = None, ocr: OcrSettings | None = None
+    path: Path | str,
+    *,
+    progress: Progress | None = None,
+    ocr: OcrSettings | None = None,
+    layout: LayoutSettings | None = None,
 ) -> Document:
     """Reads a PNG, JPEG or TIFF by OCR; each frame of a TIFF is a page.
 
     Args:
-        progress, ocr: as for `read_document`.
+        progress, ocr, layout: as for `read_document`.
 
     Raises:
         DocumentError: the file is none of these, is damaged, or OCR is not installed or is off.
         NoTextLayerError: no text is in it.
         TooLargeError: too many pages or pixels; nothing has been decoded then.
         UnreadablePagesError: no page can be decoded.
+        ModelError: the layout model is wanted, and is missing or broken.
     """
     path = Path(path)
     settings = ocr or OcrSettings()
@@ -55,6 +61,7 @@ def read_scan(
     if settings.mode == "off":
         raise DocumentError(f"{path.name} is an image, and OCR is off", "index with --ocr auto")
     stage = OcrStage(settings, path, kind="image")
+    model = LayoutStage(layout or LayoutSettings(), path, kind="image")
     found = RawPages()
     with _opened(path) as image:
         count = getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
@@ -84,6 +91,7 @@ def read_scan(
         raise NoTextLayerError(
             f"no text was found in {path.name}: {found.pages[0].note}", stage.remedy()
         )
+    found.show(model, progress)
     return finished(found, path, file_sha256(path))
 
 

@@ -119,11 +119,12 @@ def _block_to(b: Block) -> tuple[Any, ...]:
         cells_to_json(b.cells),
         b.level,
         b.lead,
+        b.seen_as,
     )
 
 
 def _block_from(values: list[Any]) -> Block:
-    kind, text, regions, style, line_count, numbering, cells, level, lead = values
+    kind, text, regions, style, line_count, numbering, cells, level, lead, seen_as = values
     return Block(
         BlockKind(kind),
         text,
@@ -134,4 +135,5 @@ def _block_from(values: list[Any]) -> Block:
         cells_from_json(cells),
         level,
         lead and Lead(*lead),
+        seen_as,
     )

@@ -10,12 +10,15 @@ Kinds of evidence, as nodes hold them:
 * ``numbering``: its number continues or starts a sequence;
 * ``typography``: its style stands out from the running text;
 * ``run-in``: it opens a paragraph in a face of its own, and so do others;
+* ``layout``: a layout model, where one was asked, took it for a title;
 * ``page``: it is no heading but a page, in a document that has none;
 * ``title``: it is the document's own title.
 
 A heading's confidence takes the kinds as independent witnesses, each right with the weight below:
 1 - Π (1 - weight). The weights are rounded shares of headings that were true ones among those
 that rest on the kind alone, over 25 books with known headings (markup, tags and run-in: guesses).
+``layout`` never stands alone, and says little: its weight is by how much more often headings of
+mere typography are true ones with it than without.
 """
 
 from __future__ import annotations
@@ -23,13 +26,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from bookrag_fast.document.layout.regions import TITLE
 from bookrag_fast.document.model import Document
 from bookrag_fast.index.candidates import candidates_of
 from bookrag_fast.index.contents import PrintedContents
 from bookrag_fast.index.judging import sequence_members
 from bookrag_fast.index.section import Heading
 
-__all__ = ["WEIGHTS", "add_form", "heading_confidence", "tree_confidence"]
+__all__ = ["WEIGHTS", "add_form", "add_layout", "heading_confidence", "tree_confidence"]
 
 WEIGHTS = {
     "outline": 0.9,
@@ -40,6 +44,7 @@ WEIGHTS = {
     "numbering": 0.9,
     "typography": 0.5,
     "run-in": 0.5,
+    "layout": 0.1,
     "page": 0.0,
 }
 
@@ -70,3 +75,11 @@ def add_form(document: Document, contents: PrintedContents, headings: Sequence[H
     for heading in headings:
         found = [kind for k in heading.blocks for kind in of_block.get(k, ())]
         heading.evidence = tuple(dict.fromkeys((*heading.evidence, *found)))
+
+
+def add_layout(document: Document, headings: Sequence[Heading]) -> None:
+    """Adds what a layout model says for headings. It makes none: of what it takes for titles and
+    the rules do not, four in five are none."""
+    for heading in headings:
+        if any(document.blocks[k].seen_as == TITLE for k in heading.blocks):
+            heading.evidence = (*heading.evidence, "layout")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bookrag_fast.document.model import Block, BlockKind, Cell, Document, Region
 from bookrag_fast.document.numbering import parse_numbering
 from bookrag_fast.index.contents import read_contents
-from bookrag_fast.index.evidence import add_form, heading_confidence, tree_confidence
+from bookrag_fast.index.evidence import add_form, add_layout, heading_confidence, tree_confidence
 from bookrag_fast.index.headings import headings_by_form
 from bookrag_fast.index.markup import headings_from_markup, states_headings, title_block
 from bookrag_fast.index.model import Node, NodeKind, SectionTree
@@ -63,6 +63,7 @@ def build_tree(document: Document) -> SectionTree:
         headings, source = _by_page(document), "pages"
         if len(document.pages) > 1:
             warnings.append("no headings were found: every page is a section")
+    add_layout(document, headings)
     close_levels(headings)
     confidence = tree_confidence(headings, contents)
     nodes = tuple(_nodes(document, headings, title))

@@ -7,7 +7,6 @@ on a loop of the library's own, so they also work inside a running event loop.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -69,7 +68,10 @@ class Library:
         self._settings = settings
         self._shelf = Shelf(folder, keep_open=settings.open_books)
         self._reader = IsolatedReader(
-            memory_mb=settings.reader_memory_mb, workers=settings.reader_workers, ocr=settings.ocr
+            memory_mb=settings.reader_memory_mb,
+            workers=settings.reader_workers,
+            ocr=settings.ocr,
+            layout=settings.layout,
         )
         self._executor = Executor(embedder, settings.retrieval)
         self._runner = LoopRunner()
@@ -421,7 +423,7 @@ class Library:
             answer = await work
         finally:
             work.cancel()
-        for piece in _pieces(answer.text):
+        for piece in views.pieces(answer.text):
             yield AnswerEvent("text", text=piece)
         yield AnswerEvent("answer", answer=answer)
 
@@ -473,6 +475,7 @@ class Library:
                 progress=reporter.pages,
                 ocr=self._settings.ocr,
                 pages=pages,
+                layout=self._settings.layout,
             )
         return self._reader.read(
             path, password=password, pages=pages, progress=reporter.pages, check=reporter.check
@@ -515,8 +518,3 @@ class Library:
 
     def _index_of(self, ref: str) -> BookIndex:
         return self._shelf.load(self.book(ref).id)
-
-
-def _pieces(text: str) -> list[str]:
-    """An answer's text in sentences, whose concatenation is the text."""
-    return re.findall(r".+?(?:[.!?。！？]\s+|\n|$)", text, flags=re.S)

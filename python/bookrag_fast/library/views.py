@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.model import NodeKind
 from bookrag_fast.library.types import TreeNode
 
-__all__ = ["graph", "node", "page_annotations", "stats", "tree"]
+__all__ = ["graph", "node", "page_annotations", "pieces", "stats", "tree"]
 
 
 def tree(index: BookIndex) -> TreeNode:
@@ -161,6 +162,11 @@ def stats(index: BookIndex) -> dict[str, Any]:
         "created": index.meta.created,
         "warnings": list(index.meta.warnings),
     }
+
+
+def pieces(text: str) -> list[str]:
+    """An answer's text in sentences, whose concatenation is the text."""
+    return re.findall(r".+?(?:[.!?。！？]\s+|\n|$)", text, flags=re.S)
 
 
 def _shown(confidence: float | None) -> float | None:

@@ -51,6 +51,7 @@ def page_to(raw: RawPage, **more: Any) -> bytes:
         "tags": [(e.title, e.level, e.page, e.top) for e in raw.tags],
         "annotations": annotations_to_json(raw.annotations),
         "fields": annotations_to_json(raw.fields),
+        "figures": raw.figures,
         **more,
     }
     return _json(head) + b"\n" + numbers.tobytes()
@@ -169,4 +170,5 @@ def _page(head: dict[str, Any], numbers: array[float]) -> RawPage:
         [OutlineEntry(*entry) for entry in head["tags"]],
         annotations_from_json(head["annotations"]),
         annotations_from_json(head["fields"]),
+        [BBox(*box) for box in head["figures"]],
     )
