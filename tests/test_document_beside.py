@@ -77,6 +77,22 @@ def test_watermarks_are_no_content(
     assert _text(marked) == _text(plain)
 
 
+def test_white_titles_of_slides_are_kept(tmp_path: Path) -> None:
+    def slide(k: int) -> Callable[[Canvas], None]:
+        def draw(c: Canvas) -> None:
+            text_lines(c, [f"Line {j}{k} of the talk of it." for j in range(6)], top=60)
+            c.rect(60, HEIGHT - 220, 475, 60, fill=1)
+            c.setFillColor(Color(1, 1, 1))
+            text_lines(c, ["Oats and Rye"], top=200, size=32)
+            c.setFillColor(Color(0, 0, 0))
+            paragraph(c, LOREM * 2, top=300)
+
+        return draw
+
+    path = make_pdf(tmp_path / "slides.pdf", [slide(k) for k in range(6)])
+    assert _text(path).count("Oats and Rye") == 6
+
+
 def test_large_headings_at_one_place_are_kept(tmp_path: Path) -> None:
     def page(k: int) -> Callable[[Canvas], None]:
         def draw(c: Canvas) -> None:

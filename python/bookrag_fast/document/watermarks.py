@@ -1,4 +1,4 @@
-"""Text laid over pages: at an angle, or large and pale. What recurs at one place is no content."""
+"""Text laid over pages: at an angle, or large and across the lines. It is no content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ __all__ = ["part_tilted", "watermarks"]
 MAX_TILTED = 0.3  # of a page's characters; more is a page scanned askew …
 FEW = 80  # … unless they are so few
 LARGE = 1.8  # of the running text's size
-PALE = 0.45  # lightness from which on large text is a watermark wherever it recurs
 MIN_PAGES = 3  # for upright ones, which may be headings
 PLACE = 12.0  # points within which two stand at one place
 MAX_MARKS = 200  # a page; what there is more of is no watermark
@@ -69,7 +68,7 @@ def watermarks(lines: Sequence[Sequence[Line]], body_size: float) -> list[set[in
     """For each page the positions of its watermarks.
 
     Text at an angle is one where it recurs at its place, or lies across other lines; upright text
-    where it is large, recurs at its place, and is pale or lies across other lines.
+    where it is large, recurs at its place and lies across other lines: titles of slides recur, too.
     """
     out: list[set[int]] = [set() for _ in lines]
     seen: dict[tuple[str, int, int], list[tuple[int, int]]] = defaultdict(list)
@@ -85,10 +84,9 @@ def watermarks(lines: Sequence[Sequence[Line]], body_size: float) -> list[set[in
         pages = {p for p, _ in places}
         tilted = all(lines[p][k].tilted for p, k in places)
         across = 2 * sum(_lies_across(lines[p], k) for p, k in places) > len(places)
-        pale = all(_lightness(lines[p][k].color) >= PALE for p, k in places)
         large = all(lines[p][k].size > LARGE * body_size for p, k in places)
         recurs = len(pages) >= (2 if tilted else MIN_PAGES)
-        if (recurs and (tilted or pale or across)) or (tilted and large and across):
+        if (recurs and (tilted or across)) or (tilted and large and across):
             for p, k in places:
                 out[p].add(k)
     return out
@@ -97,13 +95,8 @@ def watermarks(lines: Sequence[Sequence[Line]], body_size: float) -> list[set[in
 def _lies_across(lines: Sequence[Line], k: int) -> bool:
     mark = lines[k]
     return any(
-        min(mark.x1, x.x1) > max(mark.x0, x.x0) and min(mark.y1, x.y1) > max(mark.y0, x.y0) + 1
+        min(mark.x1, x.x1) > max(mark.x0, x.x0)
+        and min(mark.y1, x.y1) - max(mark.y0, x.y0) > 0.5 * x.height
         for j, x in enumerate(lines)
         if j != k and x.frame == 0 and not x.tilted
     )
-
-
-def _lightness(color: int) -> float:
-    """0 for black, 1 for white."""
-    red, green, blue = color >> 16 & 255, color >> 8 & 255, color & 255
-    return (0.3 * red + 0.59 * green + 0.11 * blue) / 255
