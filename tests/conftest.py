@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,3 +54,9 @@ def loopback_only() -> Iterator[None]:
     socket.socket.connect = connect  # type: ignore[method-assign]
     yield
     socket.socket.connect = real  # type: ignore[method-assign]
+
+
+def heed_interrupts() -> None:
+    """For a process to be started: SIGINT ends it, even where the tests run in the background of a
+    shell, which has its jobs ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

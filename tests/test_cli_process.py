@@ -18,6 +18,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from bookrag_fast import errors as e
 from bookrag_fast.server import AsyncClient, Client
+from conftest import heed_interrupts
 from server_helpers import bookrag, command, environment, make_pdf
 
 
@@ -38,6 +39,7 @@ def start(home, *args):
     """A running command with pipes, in a session of its own: signals reach it alone."""
     return subprocess.Popen(
         command(*args), cwd=home, env=environment(), text=True, start_new_session=True,
+        preexec_fn=heed_interrupts,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 

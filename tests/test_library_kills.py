@@ -12,7 +12,7 @@ import pypdfium2 as pdfium
 import pytest
 
 from bookrag_fast import Library
-from conftest import HANDBOOK
+from conftest import HANDBOOK, heed_interrupts
 
 COMMAND = [sys.executable, "-m", "bookrag_fast.cli", "index", "--library"]
 
@@ -31,7 +31,10 @@ def long_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def index_and_send(shelf: Path, book: Path, sent: signal.Signals, after_s: float) -> int:
     """Exit status of an index run that gets a signal some time after it began to write."""
     run = subprocess.Popen(
-        [*COMMAND, str(shelf), str(book)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, str(shelf), str(book)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed_interrupts,
     )
     deadline = time.monotonic() + 30
     while not (shelf / "catalogue.sqlite").exists() and time.monotonic() < deadline:
