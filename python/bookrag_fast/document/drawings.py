@@ -105,7 +105,7 @@ def take_figures(
         box = (
             _region_at(drafts, regions, caption, above=True)
             or _region_at(drafts, regions, caption, above=False)
-            or _region_at(drafts, seen, caption, above=True)
+            or _region_at(drafts, seen, caption, above=True, labels=False)
         )
         if box is None or any(_overlap(box, BBox(f.x0, f.y0, f.x1, f.y1)) for f in figures):
             continue
@@ -174,19 +174,21 @@ def _without_tables(drafts: list[Draft], regions: list[BBox]) -> list[BBox]:
 
 
 def _region_at(
-    drafts: list[Draft], regions: list[BBox], caption: Draft, *, above: bool
+    drafts: list[Draft], regions: list[BBox], caption: Draft, *, above: bool, labels: bool = True
 ) -> BBox | None:
-    """The drawing next to a caption, grown by what is close to it."""
+    """The drawing next to a caption, grown by what is close to it: parts, and ``labels`` if they
+    are not in the regions anyway."""
     near = [b for b in regions if (b.y1 <= caption.box.y0 + 8) == above]
     near = [b for b in near if above or b.y0 >= caption.box.y1 - 8]
     edge = _text_edge(drafts, caption, above=above)
     near = [b for b in near if (b.y0 >= edge - 8 if above else b.y1 <= edge + 8)]
     near.sort(key=lambda b: -b.y1 if above else b.y0)
     low, high = (edge, caption.box.y0) if above else (caption.box.y1, edge)
-    labels = [
+    near_by = [
         d
         for d in drafts
-        if d is not caption
+        if labels
+        and d is not caption
         and len(d.text) <= MAX_LABEL
         and _is_label(d)
         and low <= (d.box.y0 + d.box.y1) / 2 <= high
@@ -203,7 +205,7 @@ def _region_at(
             found = found.union(part)
         else:
             continue
-        for label in labels:
+        for label in near_by:
             if _explains(label, part, caption.column):
                 found = found.union(label.box)
     if found is None or found.width < MIN_WIDTH or found.height < MIN_HEIGHT:

@@ -29,6 +29,7 @@ STRIDES = (8, 16, 32, 64)
 MOST_REGIONS = 300  # a page, before those that say the same are dropped
 _MEAN = np.array([0.485, 0.456, 0.406], np.float32)
 _SPREAD = np.array([0.229, 0.224, 0.225], np.float32)
+_CPU = "CPUExecutionProvider"
 _MOST_SIDE = 4096  # pixels of a model's input
 _OTHER = "name a PicoDet layout model (.onnx) that lists its classes, or leave layout.model out"
 
@@ -66,7 +67,9 @@ class PicoDetLayout:
         self._name = str(model)
         self._least = least
         self._overlap = overlap
-        self._session, self.placement = open_session(model, threads=threads)
+        # On the CPU, where a page takes a tenth of a second: CUDA alone needs more address space
+        # than the process may have in which this runs.
+        self._session, _ = open_session(model, providers=[_CPU], threads=threads)
         self.classes = self._read_classes()
         self._input, self._height, self._width = self._read_input()
         self._check(self._raw(np.full((8, 8), 255, np.uint8)))
