@@ -411,3 +411,32 @@ def test_pages_of_near_identical_lines(tmp_path: Path) -> None:
     _check(document, tree)
     text = "\n".join(n.text + n.title for n in tree.nodes)
     assert all(f"Ord. No. {100 * k + j}," in text for k in range(1, 21) for j in range(50))
+
+
+def test_equal_styles_keep_the_order_of_the_document() -> None:
+    """Whatever the fonts are called: sets of styles have another order in every process."""
+
+    def levels(first: str, second: str) -> list[int]:
+        def block(k: int, text: str, family: str, *, size: float, bold: bool) -> Block:
+            kind = BlockKind.TITLE if bold else BlockKind.TEXT
+            box = BBox(72, 60 + 40 * (k % 15), 400, 75 + 40 * (k % 15))
+            style = Style(size=size, bold=bold, family=family, gap_before=20.0)
+            return Block(kind, text, (Region(1 + k // 15, box),), style)
+
+        blocks: list[Block] = []
+        for k in range(1, 13):
+            numbered = k % 3 != 0
+            title = (
+                f"{(k + 2) // 3}.{k % 3} Water"
+                if numbered
+                else f"Of the Mill of {LOREM[k : k + 9]}"
+            )
+            family = first if numbered else second
+            blocks.append(block(len(blocks), title, family, size=13, bold=True))
+            for _ in range(3):
+                blocks.append(block(len(blocks), LOREM, "Body", size=10, bold=False))
+        return [n[0] for n in _sections(build_tree(_document(blocks, pages=4)))]
+
+    found = {tuple(levels(f"Face{k}", f"Type{k}")) for k in range(24)}
+    assert len(found) == 1
+    assert len(found.pop()) == 12

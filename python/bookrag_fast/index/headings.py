@@ -140,7 +140,9 @@ def set_levels(kept: list[Candidate]) -> None:
     style_level: dict[StyleKey, int] = {
         key: Counter(levels).most_common(1)[0][0] for key, levels in by_style.items()
     }
-    ranked = sorted({c.style for c in kept}, key=lambda s: s.prominence, reverse=True)
+    # Styles that stand out alike keep the order of the document.
+    styles = dict.fromkeys(c.style for c in kept)
+    ranked = sorted(styles, key=lambda s: s.prominence, reverse=True)
     known = [k for k, key in enumerate(ranked) if key in style_level]
     above = len({key.prominence for key in ranked[: known[0]]}) if known else 0
     # Styles above the first one whose level is known lead up to it; jumps are closed later.
