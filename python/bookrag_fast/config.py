@@ -62,7 +62,7 @@ class OcrSettings(_Section):
     """Reading pages that are pictures of text; needs the extra ``ocr``."""
 
     mode: Literal["auto", "off", "always"] = Field(
-        "auto", description="auto: pages without a usable text layer; always: every page"
+        "auto", description="auto: pages without a usable text layer; off; always: every page"
     )
     workers: int | None = Field(None, ge=1, le=64, description="None: one a core, at most 4")
     dpi: int = Field(200, ge=72, le=600, description="resolution at which pages are read")

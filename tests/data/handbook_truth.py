@@ -53,6 +53,7 @@ def make_truth(book: Book, layout: Layout, questions: list[dict[str, Any]]) -> d
             }
         )
     return {
+        "doc": "handbook.pdf",
         "title": TITLE,
         "pages": layout.pages,
         "front_pages": layout.front_pages,

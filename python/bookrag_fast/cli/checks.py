@@ -46,6 +46,7 @@ def examine(folder: Path, embedder: str | None) -> Iterator[Finding]:
         ("core", _core),
         ("configuration", lambda: _configuration(embedder)),
         ("models", lambda: _models(embedder)),
+        ("ocr", _ocr),
         ("disk", lambda: _disk(folder)),
         ("shelf", lambda: _shelf(folder, embedder)),
     ]
@@ -144,6 +145,15 @@ def _models(embedder: str | None) -> Iterator[Finding]:
         specs = doctor.DEFAULT_EMBEDDERS
     for found in doctor.runtime_report(specs):
         yield Finding(found.name, OK if found.ok else ERROR, found.detail, found.remedy)
+
+
+def _ocr() -> Iterator[Finding]:
+    from bookrag_fast.document.ocr.stage import INSTALL, is_installed
+
+    if is_installed():
+        yield Finding("ocr", OK, f"rapidocr {importlib.metadata.version('rapidocr')}")
+    else:
+        yield Finding("ocr", OK, f"not installed: scans are not read ({INSTALL})")
 
 
 def _disk(folder: Path) -> Iterator[Finding]:

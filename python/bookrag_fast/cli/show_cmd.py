@@ -79,7 +79,7 @@ def show(
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Show a book's section tree, its entity graph, one node, its figures, or its pages.
+    """Look into a book: section tree, entity graph, one node, counts, annotations, pages.
 
     annotations: notes, marked passages, web links and form fields, with their pages.
 
