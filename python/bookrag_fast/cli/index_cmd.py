@@ -34,8 +34,8 @@ def index(
         typer.Argument(
             metavar="FILE|FOLDER",
             show_default=False,
-            help="PDF, Markdown, HTML, text, EPUB, DOCX, PNG, JPEG, TIFF, JSON of MinerU or docling; of "
-            "a folder all that are in it and its subfolders.",
+            help="PDF, Markdown, HTML, text, EPUB, DOCX, PNG, JPEG, TIFF, JSON of MinerU or "
+            "docling; of a folder all that are in it and its subfolders.",
         ),
     ],
     password: PasswordOption = None,
