@@ -106,6 +106,7 @@ def test_a_part_that_leads_out_of_the_archive_is_refused(tmp_path: Path) -> None
     ("OEBPS/a.opf", "b.xhtml#x", "OEBPS/b.xhtml"), ("OEBPS/a.opf", "../b", "b"),
     ("OEBPS/a.opf", "#x", "OEBPS/a.opf"), ("a", "../b", None), ("a", "//host/b", None),
     ("a", "file:b", None), ("a", "/b", None), ("a/b", "x%20y", "a/x y"),
+    ("a", "http://[::1", None), ("a", "//[x]/b", None),
 ])  # fmt: skip
 def test_references(base: str, reference: str, wanted: str | None) -> None:
     assert inside(base, reference) == wanted

@@ -115,8 +115,11 @@ class Archive:
 
 def inside(base: str, reference: str) -> str | None:
     """The part that a relative reference in the part ``base`` names, without its fragment; None
-    when it leads out of the archive."""
-    address = urlsplit(reference)
+    when it leads out of the archive, or is no address."""
+    try:
+        address = urlsplit(reference)
+    except ValueError:  # "http://[": brackets that hold no address
+        return None
     if address.scheme or address.netloc or not address.path:
         return base if not address.path and not address.scheme else None
     part = posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(address.path)))
