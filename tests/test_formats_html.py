@@ -152,6 +152,7 @@ JAPANESE = "これは日本語の文章です。"
     (f"<meta charset=no-such-thing><p>{JAPANESE}".encode(), JAPANESE),
     (f"<meta charset=shift_jis><p>{JAPANESE}".encode("utf-8-sig"), JAPANESE),
     ("<meta charset=iso-8859-1><p>“naïve”".encode("cp1252"), "“naïve”"),
+    (b"<meta charset=unicode_escape><p>a\\ud800b", "a?b"),  # no UTF-8 form
 ])  # fmt: skip
 def test_encodings(tmp_path: Path, data: bytes, text: str) -> None:
     assert [b.text for b in read(tmp_path, data).blocks] == [text]

@@ -161,6 +161,11 @@ def test_mineru_of_older_versions_and_unknown_types(tmp_path: Path) -> None:
     assert document.warnings == ("book.json: 1 items of type 'hologram' have nothing to read",)
 
 
+def test_mineru_tables_with_half_a_character(tmp_path: Path) -> None:
+    table = {"type": "table", "table_body": "<table><tr><td>a\ud800b</table>", "page_idx": 0}
+    assert [b.text for b in read(tmp_path, [table]).blocks] == ["a?b"]
+
+
 # --- other JSON --------------------------------------------------------------------------------
 
 

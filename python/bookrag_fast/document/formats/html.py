@@ -46,7 +46,8 @@ def html_target(text: str) -> BlockTarget:
     # huge_tree: no tree is built, so there is nothing that its limits would protect.
     parser = etree.HTMLParser(target=target, huge_tree=True, no_network=True)
     for at in range(0, len(text), _CHUNK):
-        parser.feed(text[at : at + _CHUNK])
+        # Lone surrogates, which escapes in JSON can yield, have no UTF-8 form: they become "?".
+        parser.feed(text[at : at + _CHUNK].encode("utf-8", "replace").decode("utf-8"))
     try:
         parser.close()
     except etree.XMLSyntaxError:  # nothing but comments
