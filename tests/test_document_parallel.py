@@ -228,6 +228,15 @@ def test_a_page_that_never_ends_fails_alone(
     assert failed == ["it was not read within 3 s"]
 
 
+def test_workers_that_ended_while_idle_cost_no_page(pool: PagePool) -> None:
+    here = read_pdf(HANDBOOK)
+    assert read_pdf(HANDBOOK, pool=pool) == here
+    for worker in pool._workers:
+        os.kill(worker._process.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, worker._process.pid, os.WEXITED | os.WNOWAIT)
+    assert read_pdf(HANDBOOK, pool=pool) == here
+
+
 def test_a_document_that_is_given_up_leaves_nothing_behind(pool: PagePool, tmp_path: Path) -> None:
     def stop(done: int, total: int) -> None:
         if done == 5:

@@ -125,9 +125,11 @@ class PagePool:
 
     def _answers(self, jobs: Iterator[_Job]) -> Iterator[tuple[_Job, bytes | str]]:
         """Each job with its answer, or why there is none; in order."""
-        for worker in [w for w in self._workers if w.jobs]:  # of a document that was given up
-            worker.kill()
-            self._workers.remove(worker)
+        for worker in list(self._workers):
+            # Busy for a document that was given up, or ended while idle, which is no page's fault.
+            if worker.jobs or not worker.alive():
+                worker.kill()
+                self._workers.remove(worker)
         done: dict[int, tuple[_Job, bytes | str]] = {}
         order = 0
         while True:
@@ -244,6 +246,9 @@ class _Worker:
                     yield payload
         elif monotonic() - self._heard > _PAGE_S + (0 if self._ready else _START_S):
             raise _EndedError(f"it was not read within {_PAGE_S:.0f} s")
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
 
     def kill(self) -> None:
         self._process.kill()
