@@ -320,6 +320,14 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
         read_document(tmp_path / "nothing.pdf")
     with pytest.raises(errors.DocumentError, match="folder"):
         read_document(tmp_path)
+    with pytest.raises(errors.DocumentError, match="can be no path"):
+        read_document(f"{tmp_path}/a\0b.pdf")
+
+
+def test_a_file_that_goes_while_it_is_read(tmp_path: Path) -> None:
+    path = _good(tmp_path)
+    with pytest.raises(errors.DocumentError, match="changed while it was being read"):
+        read_document(path, progress=lambda done, total: path.unlink(missing_ok=True))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bookrag_fast.config import LayoutSettings, OcrSettings
-from bookrag_fast.document.files import file_head, file_sha256
+from bookrag_fast.document.files import file_bytes, file_sha256
 from bookrag_fast.document.formats.building import Reading
 from bookrag_fast.document.formats.kinds import Format, detect_format
 from bookrag_fast.document.model import BlockKind, Document
@@ -102,8 +102,7 @@ def _read(path: Path, kind: Format, progress: Progress | None) -> Reading:
         from bookrag_fast.document.formats.docx import read_docx
 
         return read_docx(path)
-    file_head(path, 0, most=MAX_TEXT_BYTES)
-    data = path.read_bytes()
+    data = file_bytes(path, most=MAX_TEXT_BYTES)
     if kind is Format.MARKDOWN:
         from bookrag_fast.document.formats.markdown import read_markdown
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bookrag_fast.errors import DocumentError, EmptyDocumentError, TooLargeError
 
-__all__ = ["file_head", "file_sha256"]
+__all__ = ["file_bytes", "file_head", "file_sha256"]
 
 
 def file_head(path: Path, length: int, *, most: int) -> tuple[int, bytes]:
@@ -43,12 +43,37 @@ def file_head(path: Path, length: int, *, most: int) -> tuple[int, bytes]:
         raise DocumentError(
             f"{path} cannot be read: {error.strerror or error}", "check its permissions"
         ) from None
+    except ValueError:
+        raise DocumentError(f"{str(path)!r} can be no path", "take the NUL out of it") from None
+
+
+def file_bytes(path: Path, *, most: int) -> bytes:
+    """A whole file; errors as for `file_head`."""
+    file_head(path, 0, most=most)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _changed(path, error) from None
 
 
 def file_sha256(path: Path) -> str:
-    """Of the file's bytes, hexadecimal."""
+    """Of the file's bytes, hexadecimal.
+
+    Raises:
+        DocumentError: it is gone, or no file any more.
+    """
     digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+    except OSError as error:
+        raise _changed(path, error) from None
     return digest.hexdigest()
+
+
+def _changed(path: Path, error: OSError) -> DocumentError:
+    return DocumentError(
+        f"{path} changed while it was being read: {error.strerror or error}",
+        "wait until nothing writes to it, then read it again",
+    )
