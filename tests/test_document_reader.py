@@ -369,8 +369,9 @@ def test_encrypted(tmp_path: Path) -> None:
     with pytest.raises(errors.EncryptedPdfError, match="needs a password") as caught:
         read_document(path)
     assert "--password" in caught.value.hint
-    with pytest.raises(errors.WrongPasswordError):
-        read_document(path, password="guess")
+    for wrong in ("guess", "\udcff"):  # what a byte of a command line becomes that is no UTF-8
+        with pytest.raises(errors.WrongPasswordError):
+            read_document(path, password=wrong)
     assert len(read_document(path, password="secret").pages) == 3
 
 

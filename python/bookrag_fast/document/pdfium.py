@@ -218,6 +218,10 @@ def open_pdf(path: Path, password: str | None) -> Iterator[Pdf]:
             document = pdfium.PdfDocument(path, password=password)
         except pdfium.PdfiumError as error:
             raise _opening_error(path, password, error) from None
+        except UnicodeEncodeError:  # a lone surrogate: bytes of a command line that are no UTF-8
+            raise WrongPasswordError(
+                f"the password for {path.name} is no text", "give it in UTF-8"
+            ) from None
     pdf: Pdf | None = None
     try:
         pdf = Pdf(document, path.name)
