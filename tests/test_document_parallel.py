@@ -237,6 +237,17 @@ def test_workers_that_ended_while_idle_cost_no_page(pool: PagePool) -> None:
     assert read_pdf(HANDBOOK, pool=pool) == here
 
 
+def test_a_worker_that_ends_over_a_layout_costs_nothing(pool: PagePool, tmp_path: Path) -> None:
+    path = book(tmp_path / "b.pdf", 60)
+
+    def kill(done: int, total: int) -> None:
+        if done == total:  # all pages are read
+            os.kill(pool._workers[0]._process.pid, signal.SIGKILL)
+            pool._workers[0].alive = lambda: True  # type: ignore[method-assign]
+
+    assert read_pdf(path, pool=pool, progress=kill) == read_pdf(path)
+
+
 def test_a_document_that_is_given_up_leaves_nothing_behind(pool: PagePool, tmp_path: Path) -> None:
     def stop(done: int, total: int) -> None:
         if done == 5:

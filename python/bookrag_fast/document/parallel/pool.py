@@ -64,6 +64,7 @@ class PagePool:
         self._name = ""
         self._opening = b""
         self._lost = 0
+        self._retried: set[int] = set()  # orders of layouts
 
     def __enter__(self) -> PagePool:
         return self
@@ -94,6 +95,7 @@ class PagePool:
         fields = {"path": os.fsencode(path.absolute()).hex(), "password": password}
         self._name, self._opening = path.name, json.dumps(fields).encode("ascii")
         self._lost = 0
+        self._retried.clear()
         jobs = (_Job(k, page, "read", b"%d" % page) for k, page in enumerate(numbers))
         for job, answer in self._answers(jobs):
             yield failed_page(job.page, answer) if isinstance(answer, str) else page_from(answer)
@@ -111,7 +113,7 @@ class PagePool:
             for k, (raw, body) in enumerate(pages)
         )
         for job, answer in self._answers(jobs):
-            if isinstance(answer, str):
+            if isinstance(answer, str):  # for the second time
                 raise DamagedPdfError(
                     f"page {job.page} of {self._name} cannot be laid out: {answer}",
                     "raise reader_memory_mb, or leave the page out",
@@ -146,7 +148,8 @@ class PagePool:
                         done[job.order] = job, answer
                 except _EndedError as end:
                     job = self._replace(worker)
-                    done[job.order] = job, str(end)
+                    if job is not None:
+                        done[job.order] = job, str(end)
             while order in done:
                 yield done.pop(order)
                 order += 1
@@ -163,8 +166,12 @@ class PagePool:
             for job in run:
                 self._workers[k].ask(job, self._opening)
 
-    def _replace(self, worker: _Worker) -> _Job:
-        """Has the other jobs of a worker that ended done by a fresh one; the one it ended on."""
+    def _replace(self, worker: _Worker) -> _Job | None:
+        """Has the jobs of a worker that ended done by a fresh one; the one that is given up.
+
+        That is the one it ended on. A layout is tried once more first: PDFium has no part in it,
+        so what ended the worker was likely not the page, and without it there is no document.
+        """
         worker.kill()
         lost = worker.jobs.popleft()
         self._lost += 1
@@ -175,9 +182,13 @@ class PagePool:
             )
         fresh = _Worker(self._memory_mb)
         self._workers[self._workers.index(worker)] = fresh
+        again = lost.kind == "draft" and lost.order not in self._retried
+        if again:
+            self._retried.add(lost.order)
+            fresh.ask(lost, self._opening)
         for job in worker.jobs:
             fresh.ask(job, self._opening)
-        return lost
+        return None if again else lost
 
 
 class _EndedError(Exception):
