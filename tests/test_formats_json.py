@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bookrag_fast.document import BBox, BlockKind, Document, PageStatus, read_document
+from bookrag_fast.document.formats.docling import read_docling
 from bookrag_fast.document.formats.layout_json import read_layout_json
 from bookrag_fast.errors import (
     DamagedDocumentError,
@@ -105,6 +107,23 @@ def test_docling_deep_groups(tmp_path: Path) -> None:
     content["groups"].append({"label": "list", "children": [{"$ref": "#/texts/5"}]})
     found = [b.text for b in read(tmp_path, content).blocks]
     assert any(text.strip() == "- hay" and len(text) < 100 for text in found)
+
+
+def test_docling_of_many_titles_and_items_takes_linear_time() -> None:
+    count = 40_000
+    place = [{"page_no": 1, "bbox": {"l": 0, "t": 0, "r": 1, "b": 1}}]
+    texts = [{"label": "text", "text": "a"} for _ in range(count)]
+    texts += [{"label": "title", "text": "b"} for _ in range(count)]
+    texts += [{"label": "list_item", "text": "c", "prov": place} for _ in range(count)]
+    start = time.process_time()
+    reading = read_docling({
+        "body": {"children": [{"$ref": f"#/texts/{k}"} for k in range(3 * count)]},
+        "pages": {"1": {"page_no": 1, "size": {"width": 9, "height": 9}}},
+        "texts": texts,
+    })  # fmt: skip
+    assert time.process_time() - start < 15  # seconds; of quadratic time it were 40
+    assert len(reading.blocks) == 2 * count + 1
+    assert len(reading.blocks[-1].regions) == count
 
 
 def test_docling_pages_that_are_missing_say_so(tmp_path: Path) -> None:

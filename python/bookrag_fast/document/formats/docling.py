@@ -56,7 +56,8 @@ class _Reader:
         self.blocks: list[Block] = []
         self._tied = self._captions()
         self._items: list[str] = []  # lines of the open list
-        self._item_regions: tuple[Region, ...] = ()
+        self._item_regions: list[Region] = []
+        self._titled = False
 
     def warnings(self) -> tuple[str, ...]:
         return (f"{self._lost} references lead nowhere",) if self._lost else ()
@@ -121,7 +122,8 @@ class _Reader:
         text, regions = _text(item), self._regions(item)
         if not text:
             return
-        if label == "title" and not any(b.level == 0 for b in self.blocks):
+        if label == "title" and not self._titled:
+            self._titled = True
             self._add(heading(" ".join(text.split()), 0, regions))
         elif label in ("section_header", "title"):
             level = whole_of(item.get("level")) or 1
@@ -183,8 +185,9 @@ class _Reader:
 
     def _close(self) -> None:
         if self._items:
-            self.blocks.append(block(BlockKind.LIST, "\n".join(self._items), self._item_regions))
-            self._items, self._item_regions = [], ()
+            regions = tuple(self._item_regions)
+            self.blocks.append(block(BlockKind.LIST, "\n".join(self._items), regions))
+            self._items, self._item_regions = [], []
 
     def _children(self, item: Any) -> list[Item]:
         return self._referred(item, "children") if isinstance(item, dict) else []
