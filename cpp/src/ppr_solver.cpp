@@ -96,7 +96,7 @@ void PprSolver::reach(double tol, bool exact) {
 }
 
 // Sweeps until the residual, guessed from how fast the changes fall, is what is wanted. total: what
-// the solution sums to.
+// the solution sums to; size: of its values, by which rounding is told from progress.
 //
 // The slowest part of the error has the shape of the degrees, and its size is known, since the sum
 // is: taking it out is a two-level method whose coarse space is one exact eigenvector (Koury,
@@ -105,13 +105,13 @@ void PprSolver::reach(double tol, bool exact) {
 // because parts of the graph hardly touch, the rate shows it, and the factor follows (Hageman and
 // Young, Applied Iterative Methods, 1981, chapter 9). At 5e4 entities, damping 0.85, 1e-6: 14
 // sweeps instead of 20.
-double PprSolver::sweep_until(const kernels::PprMatrix& m, double total, double wanted,
-                              double ratio, double before) {
+void PprSolver::sweep_until(const kernels::PprMatrix& m, double total, double size, double wanted,
+                            double ratio) {
     const auto& kernel = kernels::select_ppr_kernels();
     // What is less is rounding, which would be spread for ever.
-    const double least = 1e-6 * before;
-    const double floor = 1e-4 * before;
-    double lowest = before;
+    const double least = 1e-6 * size;
+    const double floor = 1e-4 * size;
+    double lowest = changes_;
     int idle = 0;
     double last = 1.0;
     for (std::int64_t sweep = 1; damping_ > 0.0 && sweeps_ < 3 * limit_; ++sweep) {
@@ -121,8 +121,8 @@ double PprSolver::sweep_until(const kernels::PprMatrix& m, double total, double 
         const double changes =
             double{kernel.sweep(m, b_.data(), x_.data(), static_cast<float>(damping_), omega_)};
         ++sweeps_;
-        const double shrink = std::min(changes / before, 1.0);
-        before = std::max(changes, std::numeric_limits<double>::min());
+        const double shrink = std::min(changes / changes_, 1.0);
+        changes_ = std::max(changes, std::numeric_limits<double>::min());
         if (ratio * changes * shrink <= wanted) break;
         // Rounding may keep values swinging for ever where parts of the graph are bipartite.
         idle = changes < 0.999 * lowest ? 0 : idle + 1;
@@ -139,7 +139,6 @@ double PprSolver::sweep_until(const kernels::PprMatrix& m, double total, double 
         last = shrink;
         if (sweep % kSpreadEvery == 0) kernel.spread(m, total, least, x_.data());
     }
-    return before;
 }
 
 // float32 sweeps, then one pass in float64 that says how good they are and improves them once
@@ -154,7 +153,7 @@ bool PprSolver::sweep_and_certify(const kernels::PprMatrix& m, double tol) {
         possible ? 0.8 * within / std::max(amplify_, 1e-300) : 20.0 * kSingleFloor * total_;
     double ratio = 1.0;  // residual to the sweep's changes, learnt when a pass was one too early
     for (int tries = 0; tries < 3; ++tries) {
-        changes_ = sweep_until(m, total_, wanted, ratio, changes_);
+        sweep_until(m, total_, total_, wanted, ratio);
         const auto r = kernel.certify(m, b_.data(), x_.data(), next_.data(), damping_);
         ++residuals_;
         error_ = bound(r) + rounding_;
@@ -198,7 +197,8 @@ void PprSolver::refine(const kernels::PprMatrix& m, double tol) {
         const double size = r.norm / (1.0 - damping_);
         std::copy(b_.begin(), b_.end(), x_.begin());
         const double wanted = std::max(kCorrection * size, 0.5 * tol / amplify_);
-        sweep_until(m, (total_ - r.sum) / damping_, std::min(wanted, 0.1 * r.norm), 1.0, size);
+        changes_ = size;
+        sweep_until(m, (total_ - r.sum) / damping_, size, std::min(wanted, 0.1 * r.norm), 1.0);
         for (std::size_t i = 0; i < positions; ++i) x64_[i] += double{x_[i]};
     }
 }

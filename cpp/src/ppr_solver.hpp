@@ -46,8 +46,8 @@ class PprSolver {
     [[nodiscard]] double bound(const kernels::PprResidual& r) const noexcept;
     [[nodiscard]] bool sweep_and_certify(const kernels::PprMatrix& m, double tol);
     void refine(const kernels::PprMatrix& m, double tol);
-    double sweep_until(const kernels::PprMatrix& m, double total, double wanted, double ratio,
-                       double before);
+    void sweep_until(const kernels::PprMatrix& m, double total, double size, double wanted,
+                     double ratio);
 
     const PprLayout* layout_ = nullptr;
     const PprRestart* restart_ = nullptr;
