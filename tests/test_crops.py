@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 from bookrag_fast import errors as e
 from bookrag_fast.cli.main import app
 from bookrag_fast.document import BBox
-from bookrag_fast.document import render as rendering
 from bookrag_fast.document.model import Region
-from bookrag_fast.document.pdfium import open_pdf
-from bookrag_fast.document.render import render_page
+from bookrag_fast.document.pdf.pdfium import open_pdf
+from bookrag_fast.document.pictures import render as rendering
+from bookrag_fast.document.pictures.render import render_page
 from bookrag_fast.index.model import NodeKind
 from bookrag_fast.library import Library, Picture, crops
 from bookrag_fast.library.crops import places

@@ -15,8 +15,8 @@ from bookrag_fast.cli.main import app
 from bookrag_fast.config import LayoutSettings
 from bookrag_fast.document import BlockKind, Document, IsolatedReader, read_document
 from bookrag_fast.document.layout import stage as layout_stage
-from bookrag_fast.document.page_jobs import PageFailure
-from bookrag_fast.document.page_pool import PagePool, UnavailableError
+from bookrag_fast.document.pictures.jobs import PageFailure
+from bookrag_fast.document.pictures.pool import PagePool, UnavailableError
 from bookrag_fast.errors import ModelError, ModelNotFoundError
 from bookrag_fast.index.model import NodeKind
 from bookrag_fast.index.tree import build_tree
@@ -153,7 +153,7 @@ def test_a_broken_model_is_an_error_of_ours(pdf: Path, tmp_path: Path, spoil: st
 def test_pages_that_take_too_long_are_left_to_the_rules(
     pdf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bookrag_fast.document.page_pool._START_S", 0.0)
+    monkeypatch.setattr("bookrag_fast.document.pictures.pool._START_S", 0.0)
     settings = on(fake_model(tmp_path / "m.onnx", [FIGURE]), page_seconds=0.001)
     document = read_document(pdf, layout=settings)
     assert document.blocks == read_document(pdf).blocks

@@ -336,7 +336,7 @@ def test_a_page_that_takes_too_long_fails_alone(
 ) -> None:
     scan = picture_page(scanned(two_columns, tmp_path))
     path = make_pdf(tmp_path / "mixed.pdf", [short, scan])
-    monkeypatch.setattr("bookrag_fast.document.page_pool._START_S", 0.0)
+    monkeypatch.setattr("bookrag_fast.document.pictures.pool._START_S", 0.0)
     document = read_document(path, ocr=OcrSettings(workers=1, page_seconds=0.01))
     assert [p.status.value for p in document.pages] == ["ok", "no_text"]
     assert "within 0.01 s" in document.warnings[0]

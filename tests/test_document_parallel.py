@@ -15,13 +15,14 @@ from reportlab.pdfgen.canvas import Canvas
 
 from bookrag_fast.config import OcrSettings
 from bookrag_fast.document import IsolatedReader, PageStatus
-from bookrag_fast.document.blocks import Body
-from bookrag_fast.document.lines import Line
+from bookrag_fast.document.analysis.blocks import Body
+from bookrag_fast.document.analysis.lines import Line
+from bookrag_fast.document.analysis.ruled import Grid
 from bookrag_fast.document.model import BBox, Page
-from bookrag_fast.document.pages import RawPage, page_drafts, read_page
-from bookrag_fast.document.parallel import PagePool
-from bookrag_fast.document.parallel import pool as pool_module
-from bookrag_fast.document.parallel.wire import (
+from bookrag_fast.document.pdf.pages import RawPage, page_drafts, read_page
+from bookrag_fast.document.pdf.parallel import PagePool
+from bookrag_fast.document.pdf.parallel import pool as pool_module
+from bookrag_fast.document.pdf.parallel.wire import (
     body_of,
     drafts_from,
     drafts_to,
@@ -29,9 +30,8 @@ from bookrag_fast.document.parallel.wire import (
     page_from,
     page_to,
 )
-from bookrag_fast.document.pdfium import PageGeometry, open_pdf
-from bookrag_fast.document.reader import read_pdf
-from bookrag_fast.document.ruled import Grid
+from bookrag_fast.document.pdf.pdfium import PageGeometry, open_pdf
+from bookrag_fast.document.pdf.reader import read_pdf
 from bookrag_fast.errors import BookragError, DamagedPdfError, DocumentError
 from conftest import HANDBOOK
 from pdf_factory import LOREM, heading, make_pdf, paragraph, text_lines
@@ -277,7 +277,7 @@ def test_workers_end_with_their_parent(tmp_path: Path, sign: signal.Signals) -> 
     script = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from bookrag_fast.document.parallel import PagePool\n"
+        "from bookrag_fast.document.pdf.parallel import PagePool\n"
         f"pool = PagePool(2, {MEMORY_MB}, least=1)\n"
         f"pages = pool.pages(Path({str(HANDBOOK)!r}), None, range(1, 31))\n"
         "next(pages)\n"

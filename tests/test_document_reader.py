@@ -13,8 +13,8 @@ from reportlab.pdfgen.canvas import Canvas
 
 from bookrag_fast import errors
 from bookrag_fast.document import BlockKind, Document, PageStatus, read_document
-from bookrag_fast.document.chars import geometry_of, read_chars, read_chars_slowly
-from bookrag_fast.document.pdfium import open_pdf
+from bookrag_fast.document.pdf.chars import geometry_of, read_chars, read_chars_slowly
+from bookrag_fast.document.pdf.pdfium import open_pdf
 from pdf_factory import (
     HEIGHT,
     LOREM,
@@ -395,7 +395,7 @@ def test_one_page_without_text_is_a_warning(tmp_path: Path) -> None:
 def test_one_bad_page_does_not_stop_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bookrag_fast.document import pages
+    from bookrag_fast.document.pdf import pages
 
     path = _good(tmp_path)
     calls = 0
@@ -418,7 +418,7 @@ def test_one_bad_page_does_not_stop_the_rest(
 
 
 def test_absurd_page_count_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bookrag_fast.document import pdfium
+    from bookrag_fast.document.pdf import pdfium
 
     monkeypatch.setattr(pdfium, "MAX_PAGES", 2)
     with pytest.raises(errors.TooLargeError, match="claims 3 pages"):

@@ -11,8 +11,10 @@ import pytest
 from rapidfuzz import fuzz
 
 from bookrag_fast.config import OcrSettings
-from bookrag_fast.document import Document, PageStatus, page_pictures, read_document, scans
-from bookrag_fast.document.page_jobs import PageJob
+from bookrag_fast.document import Document, PageStatus, read_document
+from bookrag_fast.document.pictures import pixels as page_pictures
+from bookrag_fast.document.pictures import scans
+from bookrag_fast.document.pictures.jobs import PageJob
 from bookrag_fast.errors import (
     DocumentError,
     NoTextLayerError,

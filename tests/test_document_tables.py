@@ -11,10 +11,10 @@ from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
 
 from bookrag_fast.document import BBox, Block, BlockKind, Document, read_document
-from bookrag_fast.document.cells import cells_of
-from bookrag_fast.document.chars import Font, PageChars
-from bookrag_fast.document.lines import Line, lines_of
-from bookrag_fast.document.rows import Row
+from bookrag_fast.document.analysis.cells import cells_of
+from bookrag_fast.document.analysis.lines import Line, lines_of
+from bookrag_fast.document.analysis.rows import Row
+from bookrag_fast.document.pdf.chars import Font, PageChars
 from bookrag_fast.index.packing import contents_of
 from pdf_factory import HEIGHT, LOREM, heading, make_pdf, paragraph, text_lines, wrapped
 

@@ -103,8 +103,8 @@ def test_the_same_regions_as_rapid_layout_itself(tmp_path: Path) -> None:
     from PIL import Image
     from rapid_layout import RapidLayout
 
-    from bookrag_fast.document.pdfium import open_pdf
-    from bookrag_fast.document.render import render_page
+    from bookrag_fast.document.pdf.pdfium import open_pdf
+    from bookrag_fast.document.pictures.render import render_page
 
     def draw(canvas) -> None:  # type: ignore[no-untyped-def]
         top = 90.0

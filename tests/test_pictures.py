@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from bookrag_fast import errors as e
 from bookrag_fast.cli.main import app
 from bookrag_fast.document import BBox, read_document
-from bookrag_fast.document import render as rendering
-from bookrag_fast.document.overlay import Mark, draw_marks
-from bookrag_fast.document.pdfium import open_pdf
-from bookrag_fast.document.render import MAX_DPI, MIN_DPI, render_page
+from bookrag_fast.document.pdf.pdfium import open_pdf
+from bookrag_fast.document.pictures import render as rendering
+from bookrag_fast.document.pictures.overlay import Mark, draw_marks
+from bookrag_fast.document.pictures.render import MAX_DPI, MIN_DPI, render_page
 from bookrag_fast.index.tree import build_tree
 from bookrag_fast.library import Library
 from bookrag_fast.library.pictures import marks_of_book, marks_of_document, page_range

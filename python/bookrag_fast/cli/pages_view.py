@@ -30,7 +30,7 @@ def show_pages(
     With --json: {"pages": [{"page", "label", "file", "boxes"}], "errors": [{"page", "error"}]},
     and "error", the first one.
     """
-    from bookrag_fast.document.render import check_dpi
+    from bookrag_fast.document.pictures.render import check_dpi
     from bookrag_fast.library import pictures
 
     if out is None:

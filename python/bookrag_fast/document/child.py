@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from bookrag_fast.config import LayoutSettings, OcrSettings
 from bookrag_fast.document.dispatch import read_document
-from bookrag_fast.document.parallel import PagePool
+from bookrag_fast.document.pdf.parallel import PagePool
 from bookrag_fast.document.piped import limit_memory, listen, own_output, send
 from bookrag_fast.document.transfer import to_json
 from bookrag_fast.errors import BookragError

@@ -14,7 +14,7 @@ from bookrag_fast.document.model import BlockKind, Document
 from bookrag_fast.errors import EmptyDocumentError, InvalidArgumentError
 
 if TYPE_CHECKING:
-    from bookrag_fast.document.parallel import PagePool
+    from bookrag_fast.document.pdf.parallel import PagePool
 
 __all__ = ["read_document"]
 
@@ -60,7 +60,7 @@ def read_document(
     path = Path(path)
     kind = detect_format(path)
     if kind is Format.PDF:
-        from bookrag_fast.document.reader import read_pdf
+        from bookrag_fast.document.pdf.reader import read_pdf
 
         return read_pdf(
             path,
@@ -76,7 +76,7 @@ def read_document(
             f"{path.name} is no PDF: pages of it cannot be chosen", "index all of it"
         )
     if kind is Format.IMAGE:
-        from bookrag_fast.document.scans import read_scan
+        from bookrag_fast.document.pictures.scans import read_scan
 
         return read_scan(path, progress=progress, ocr=ocr, layout=layout)
     reading = _read(path, kind, progress)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from rapidfuzz import fuzz
 
+from bookrag_fast.document.analysis.rows import split_entry
 from bookrag_fast.document.model import Block, BlockKind, Document
 from bookrag_fast.document.numbering import Scheme, parse_numbering, roman_value
-from bookrag_fast.document.rows import split_entry
 from bookrag_fast.index.section import match_key, plain_key
 
 __all__ = ["ContentsEntry", "PrintedContents", "read_contents"]

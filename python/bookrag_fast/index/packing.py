@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bookrag_fast.document.captions import caption_kind, caption_label
+from bookrag_fast.document.analysis.captions import caption_kind, caption_label
 from bookrag_fast.document.model import Block, BlockKind, Cell, Region
 from bookrag_fast.index.model import NodeKind
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bookrag_fast.document.model import BBox, Region
-from bookrag_fast.document.pdfium import Pdf, check_file, open_pdf
-from bookrag_fast.document.render import check_dpi, render_page
+from bookrag_fast.document.pdf.pdfium import Pdf, check_file, open_pdf
+from bookrag_fast.document.pictures.render import check_dpi, render_page
 from bookrag_fast.errors import DocumentError, InvalidArgumentError, TooLargeError
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.library.pictures import source_of

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bookrag_fast.document.model import Document, Page, Region
-from bookrag_fast.document.overlay import HEADING, Mark, draw_marks
-from bookrag_fast.document.pdfium import Pdf, check_file, open_pdf
-from bookrag_fast.document.render import check_dpi, render_page
+from bookrag_fast.document.pdf.pdfium import Pdf, check_file, open_pdf
+from bookrag_fast.document.pictures.overlay import HEADING, Mark, draw_marks
+from bookrag_fast.document.pictures.render import check_dpi, render_page
 from bookrag_fast.errors import BookragError, DocumentError, InvalidArgumentError
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.model import NodeKind, SectionTree

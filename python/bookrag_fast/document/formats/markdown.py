@@ -12,12 +12,12 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
 
+from bookrag_fast.document.analysis.lines import is_cjk
 from bookrag_fast.document.formats.block_target import BlockTarget
 from bookrag_fast.document.formats.building import Reading, block
 from bookrag_fast.document.formats.encoding import decode_text
 from bookrag_fast.document.formats.html import html_target
 from bookrag_fast.document.formats.text import read_plain
-from bookrag_fast.document.lines import is_cjk
 from bookrag_fast.document.model import BlockKind
 
 __all__ = ["read_markdown"]

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from bookrag_fast.document.analysis.joining import ends_sentence, join_lines
+from bookrag_fast.document.analysis.lines import is_cjk
+from bookrag_fast.document.analysis.rows import is_contents_entry
 from bookrag_fast.document.formats.building import Reading, block, heading
 from bookrag_fast.document.formats.encoding import decode_text
-from bookrag_fast.document.joining import ends_sentence, join_lines
-from bookrag_fast.document.lines import is_cjk
 from bookrag_fast.document.model import Block, BlockKind
 from bookrag_fast.document.numbering import Scheme, is_bullet, parse_numbering
-from bookrag_fast.document.rows import is_contents_entry
 
 __all__ = ["read_plain", "read_text"]
 

@@ -9,8 +9,8 @@ from typing import Any
 from bookrag_fast.config import LayoutSettings
 from bookrag_fast.document.layout.regions import PageRegion
 from bookrag_fast.document.model import BBox, Page, PageStatus
-from bookrag_fast.document.page_jobs import PageFailure, PageJob
-from bookrag_fast.document.page_pool import PagePool, Task, UnavailableError
+from bookrag_fast.document.pictures.jobs import PageFailure, PageJob
+from bookrag_fast.document.pictures.pool import PagePool, Task, UnavailableError
 from bookrag_fast.errors import ModelError, ModelNotFoundError
 
 __all__ = ["INSTALL", "LayoutStage"]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bookrag_fast.document.page_jobs import PageJob
-from bookrag_fast.document.page_worker import serve
+from bookrag_fast.document.pictures.jobs import PageJob
+from bookrag_fast.document.pictures.worker import serve
 
 __all__ = ["DPI", "main"]
 
@@ -21,7 +21,7 @@ def main() -> int:
 
 
 def _loaded(settings: dict[str, Any]) -> Callable[[PageJob], dict[str, Any]]:
-    from bookrag_fast.document.page_pictures import picture_of
+    from bookrag_fast.document.pictures.pixels import picture_of
     from bookrag_fast.models.layout import PicoDetLayout
     from bookrag_fast.models.protocols import LayoutDetector
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from bookrag_fast.config import OcrSettings
 from bookrag_fast.document.ocr.wire import OcrLine, PageReading
-from bookrag_fast.document.page_pool import Task
+from bookrag_fast.document.pictures.pool import Task
 
 __all__ = ["ocr_task"]
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from bookrag_fast.config import OcrSettings
-from bookrag_fast.document.lines import Line, frame_to_page
+from bookrag_fast.document.analysis.lines import Line, frame_to_page
 from bookrag_fast.document.model import BBox, Page, PageStatus
 from bookrag_fast.document.ocr.legible import fault_of
 from bookrag_fast.document.ocr.pool import ocr_task
 from bookrag_fast.document.ocr.typeset import typeset
 from bookrag_fast.document.ocr.wire import PageReading
-from bookrag_fast.document.page_jobs import PageFailure, PageJob
-from bookrag_fast.document.page_pool import PagePool, UnavailableError
+from bookrag_fast.document.pictures.jobs import PageFailure, PageJob
+from bookrag_fast.document.pictures.pool import PagePool, UnavailableError
 
 __all__ = ["INSTALL", "OcrStage", "is_installed"]
 

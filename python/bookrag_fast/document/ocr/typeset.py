@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from bookrag_fast.document.lines import Line, put_together
+from bookrag_fast.document.analysis.lines import Line, put_together
 from bookrag_fast.document.ocr.wire import OcrLine, PageReading
 
 __all__ = ["typeset"]

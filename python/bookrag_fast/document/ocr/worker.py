@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bookrag_fast.document.page_jobs import PageJob
-from bookrag_fast.document.page_worker import serve
+from bookrag_fast.document.pictures.jobs import PageJob
+from bookrag_fast.document.pictures.worker import serve
 
 __all__ = ["main"]
 
@@ -19,7 +19,7 @@ def main() -> int:
 
 def _loaded(settings: dict[str, Any]) -> Callable[[PageJob], dict[str, Any]]:
     from bookrag_fast.document.ocr.recogniser import Recogniser
-    from bookrag_fast.document.page_pictures import picture_of
+    from bookrag_fast.document.pictures.pixels import picture_of
 
     recogniser = Recogniser(Path(settings["models"]) if settings["models"] else None)
 

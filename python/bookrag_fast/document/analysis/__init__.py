@@ -1,0 +1,1 @@
+"""From lines of text to blocks in reading order: columns, tables, captions, running matter."""

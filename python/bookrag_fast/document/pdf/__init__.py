@@ -1,0 +1,1 @@
+"""PDF files: what PDFium says of a page, and the pages put together into a document."""

@@ -1,0 +1,1 @@
+"""Pages as pictures: rendered, drawn on, read in processes of their own."""
