@@ -139,6 +139,18 @@ def test_one_bad_frame_fails_alone(tmp_path: Path) -> None:
     assert "page 2" in document.warnings[0]
 
 
+def test_a_tiff_that_is_cut_off_keeps_the_frames_before(tmp_path: Path) -> None:
+    frames = [page(tmp_path), page(tmp_path), page(tmp_path)]
+    path = tmp_path / "book.tif"
+    frames[0].save(path, save_all=True, append_images=frames[1:])
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    document = read_document(path, ocr=ONE)
+    # The second lacks pixels, of the third nothing is there.
+    failed = PageStatus.FAILED
+    assert [p.status for p in document.pages] == [PageStatus.OCR, failed, failed]
+
+
 def _claiming(width: int, height: int) -> bytes:
     """A PNG that says it has so many pixels and holds none."""
 

@@ -32,6 +32,8 @@ __all__ = ["read_scan"]
 
 A4 = 841.9  # points, its longer side
 PLAUSIBLE = (72.0, 4000.0)  # points, the longer side of a scanned sheet: 2.5 cm to A0 and more
+# What Pillow raises for a frame that it cannot make out: a TypeError where its size is missing.
+_BROKEN_FRAME = (OSError, ValueError, TypeError, SyntaxError, LookupError, EOFError)
 _TRUSTED_DPI = (90.0, 2500.0)  # 72 is what programs write that know of none
 
 
@@ -64,7 +66,7 @@ def read_scan(
     model = LayoutStage(layout or LayoutSettings(), path, kind="image")
     found = RawPages()
     with _opened(path) as image:
-        count = getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
+        count = _frames(image) if image.format == "TIFF" else 1
         if count > MAX_PAGES:
             raise TooLargeError(
                 f"{path.name} has {count:,} pages, the limit is {MAX_PAGES:,}", "split the file"
@@ -75,7 +77,7 @@ def read_scan(
                     image.seek(index)
                 found.add(RawPage(Page(index + 1, None, *_size(image))))
                 stage.want(index)
-            except (OSError, ValueError, EOFError) as error:
+            except _BROKEN_FRAME as error:
                 note = str(error) or "its beginning cannot be read"
                 found.add(failed_page(index + 1, note))
                 found.warnings.append(f"{path.name}, page {index + 1}: not read: {note}")
@@ -120,6 +122,14 @@ def _opened(path: Path) -> Iterator[Any]:
                 "make the image smaller",
             )
         yield image
+
+
+def _frames(image: Any) -> int:
+    """How many a TIFF has; of one that breaks off, those before, and the one that it breaks in."""
+    try:
+        return int(image.n_frames)
+    except _BROKEN_FRAME:
+        return int(image.tell()) + 1
 
 
 def _size(image: Any) -> tuple[float, float]:
