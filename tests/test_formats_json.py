@@ -180,9 +180,17 @@ def test_mineru_of_older_versions_and_unknown_types(tmp_path: Path) -> None:
     assert document.warnings == ("book.json: 1 items of type 'hologram' have nothing to read",)
 
 
-def test_mineru_tables_with_half_a_character(tmp_path: Path) -> None:
-    table = {"type": "table", "table_body": "<table><tr><td>a\ud800b</table>", "page_idx": 0}
-    assert [b.text for b in read(tmp_path, [table]).blocks] == ["a?b"]
+def test_halves_of_characters_are_replaced(tmp_path: Path) -> None:
+    items = [
+        {"type": "table", "table_body": "<table><tr><td>a\ud800b</table>", "page_idx": 0},
+        {"type": "text", "page_idx": 0,
+         "text": "\udc00 \U0001f404 \\ud800 \\\ud800\"\n\ud801\ud801\udc01"},
+    ]  # fmt: skip
+    path = write_json(tmp_path / "book.json", [])
+    path.write_text(json.dumps(items))  # escapes all that is not ASCII
+    assert [b.text for b in read_document(path).blocks] == [
+        "a\ufffdb", "\ufffd \U0001f404 \\ud800 \\\ufffd\"\n\ufffd\U00010401",
+    ]  # fmt: skip
 
 
 # --- other JSON --------------------------------------------------------------------------------

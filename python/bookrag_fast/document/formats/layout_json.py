@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,13 @@ from bookrag_fast.document.formats.mineru import read_mineru
 from bookrag_fast.errors import DamagedDocumentError, UnsupportedFormatError
 
 __all__ = ["read_layout_json"]
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+# An escape; in the group, half of a character without the other half, which no UTF-8 can hold.
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][\dA-Fa-f]{2}\\u[dD][c-fC-F][\dA-Fa-f]{2}|(u[dD][89a-fA-F][\dA-Fa-f]{2})|.)",
+    re.DOTALL,
+)
 
 
 def read_layout_json(
@@ -25,7 +33,10 @@ def read_layout_json(
         UnsupportedFormatError: it is JSON of another kind.
     """
     try:
-        found: Any = json.loads(decode_text(data))
+        text = decode_text(data)
+        if _HALF.search(text):  # few files have any
+            text = _ESCAPE.sub(_whole, text)
+        found: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DamagedDocumentError(
             f"{name} is no valid JSON: {error}", "write or copy the file again"
@@ -42,6 +53,10 @@ def read_layout_json(
     if progress is not None and reading.pages:
         progress(len(reading.pages), len(reading.pages))
     return reading
+
+
+def _whole(escape: re.Match[str]) -> str:
+    return r"\ufffd" if escape.group(1) else escape.group()
 
 
 def _is_docling(found: dict[str, Any]) -> bool:
