@@ -180,6 +180,14 @@ def test_mineru_of_older_versions_and_unknown_types(tmp_path: Path) -> None:
     assert document.warnings == ("book.json: 1 items of type 'hologram' have nothing to read",)
 
 
+def test_mineru_of_unknown_types_without_end(tmp_path: Path) -> None:
+    items = [{"type": f"{k:0500}", "page_idx": 0} for k in range(1000)]
+    found = read(tmp_path, [*items, {"type": "text", "text": "words"}]).warnings
+    assert len(found) == 13
+    assert max(map(len, found)) < 200
+    assert "988 other types" in found[-1]
+
+
 def test_halves_of_characters_are_replaced(tmp_path: Path) -> None:
     items = [
         {"type": "table", "table_body": "<table><tr><td>a\ud800b</table>", "page_idx": 0},

@@ -6,6 +6,7 @@ versions none), and the levels of headings, but no size of a page.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -25,6 +26,7 @@ _FURNITURE = frozenset(
     "header footer page_header page_footer page_number aside_text discarded abandon".split()
 )
 _MAX_LEVEL = 9
+_MAX_KINDS = 12  # that a warning names each
 
 
 def read_mineru(items: list[dict[str, Any]]) -> Reading:
@@ -41,13 +43,16 @@ def read_mineru(items: list[dict[str, Any]]) -> Reading:
         if not made:
             unknown[item["type"]] = unknown.get(item["type"], 0) + 1
         blocks += (replace(b, regions=regions) for b in made)
-    warnings = tuple(
-        f"{count} items of type {kind!r} have nothing to read" for kind, count in unknown.items()
-    )
+    warnings = [
+        f"{count} items of type {kind[:80]!r} have nothing to read"
+        for kind, count in itertools.islice(unknown.items(), _MAX_KINDS)
+    ]
+    if len(unknown) > _MAX_KINDS:
+        warnings.append(f"nor have those of {len(unknown) - _MAX_KINDS} other types")
     first = blocks[0] if blocks else None
     titled = first is not None and first.level == 1 and not first.numbering
     title = first.text if first is not None and titled else None
-    return Reading(blocks, title, sheets(known, _NOTE), warnings)
+    return Reading(blocks, title, sheets(known, _NOTE), tuple(warnings))
 
 
 def _regions(item: dict[str, Any]) -> tuple[Region, ...]:
