@@ -46,6 +46,24 @@ constexpr std::int64_t kMostSlots = std::int64_t{1} << 30;
 // Marks the row of a hub while a graph is cut out; beyond any row (kMaxEntities = 2^28).
 constexpr std::int32_t kFlag = std::int32_t{1} << 29;
 
+// Unmarks the entities that were cut out, also if memory ran out on the way: the next cut would
+// take rows left marked for its own.
+template <typename State>
+class Unmark {
+  public:
+    Unmark(State& state, std::span<const EntityId> entities) noexcept
+        : row_of_(state.row_of), entities_(entities) {}
+    ~Unmark() {
+        for (const EntityId e : entities_) row_of_[idx(e)] = -1;
+    }
+    Unmark(const Unmark&) = delete;
+    Unmark& operator=(const Unmark&) = delete;
+
+  private:
+    std::vector<std::int32_t>& row_of_;
+    std::span<const EntityId> entities_;
+};
+
 // Fills the long rows behind the `filled` slots of the short ones, from the `turned` slots that
 // those have with them, and from the relations among hubs. Returns the slots then filled.
 template <typename State>
@@ -60,9 +78,9 @@ std::int32_t fill_long_rows(State& s, const KnowledgeGraph& graph,
         s.own_ends[idx(row)] = 0;
     }
     const std::size_t needed = idx(filled) + s.turned.size() + 1;
-    if (s.own_targets.size() < needed) {
-        s.own_targets.resize(needed);
+    if (s.own_targets.size() < needed) {  // grows last: memory may run out in between
         s.own_weights.resize(needed);
+        s.own_targets.resize(needed);
     }
     for (const auto& slot : s.turned) ++s.own_ends[idx(slot.row)];
     for (const std::int32_t row : s.long_rows) {
@@ -82,7 +100,7 @@ std::int32_t fill_long_rows(State& s, const KnowledgeGraph& graph,
 
 void detail::Cut::reserve(std::int32_t slots) {
     const std::size_t blocks = idx(slots) / 16 + 1;
-    if (before.size() < blocks) {
+    if (flagged.size() < blocks) {  // grows last: memory may run out in between
         rows.resize(blocks * 16);
         weights.resize(blocks * 16);
         before.resize(blocks);
@@ -96,8 +114,8 @@ std::int32_t detail::Cut::pack(std::int32_t slots, std::int32_t unflag,
                                std::vector<std::int32_t>& targets, std::vector<float>& kept) {
     const std::int32_t whole = (slots / 16 + 1) * 16;
     if (targets.size() < idx(whole) + 16) {
-        targets.resize(idx(whole) + 16);
         kept.resize(idx(whole) + 16);
+        targets.resize(idx(whole) + 16);  // last, as above
     }
     return kernels::select_ppr_build_kernels().pack(whole, rows.data(), weights.data(), unflag,
                                                     targets.data(), kept.data(), before.data(),
@@ -129,6 +147,7 @@ void PprWorkspace::load_induced(const KnowledgeGraph& graph, std::span<const Ent
     // A hub's row may be longer than all others together, yet most of it leads outside: it is put
     // together from the other end of its relations.
     s.long_rows.clear();
+    const Unmark unmark(s, entities);
     std::int64_t all = 0;
     for (std::size_t i = 0; i < entities.size(); ++i) {
         const auto row = static_cast<std::int32_t>(i);
@@ -142,7 +161,6 @@ void PprWorkspace::load_induced(const KnowledgeGraph& graph, std::span<const Ent
         if (all > kMostSlots) break;
     }
     if (all > kMostSlots) {
-        for (const EntityId e : entities) s.row_of[idx(e)] = -1;
         detail::invalid(
             "entities have more than 2^30 relations, too many to cut out; "
             "walk on the whole graph instead");
@@ -179,7 +197,6 @@ void PprWorkspace::load_induced(const KnowledgeGraph& graph, std::span<const Ent
         s.own_ends[i] = filled;
     }
     if (!s.long_rows.empty()) kept = fill_long_rows(s, graph, entities, kept);
-    for (const EntityId e : entities) s.row_of[idx(e)] = -1;
     s.begins = s.own_begins;
     s.ends = s.own_ends;
     s.targets = std::span(s.own_targets).first(idx(kept));

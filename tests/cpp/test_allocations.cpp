@@ -1,5 +1,6 @@
 // Promises of no allocation once warm, held to by counting; retrieve() has its own test beside its
 // others. The counter itself is tested, so that no test passes for want of counting.
+#include <new>
 #include <span>
 #include <vector>
 
@@ -107,4 +108,46 @@ TEST(allocations, of_a_walk_on_a_whole_graph_do_not_grow_with_its_sweeps) {
         });
     };
     CHECK_EQ(batch(1e-6), batch(1e-2));
+}
+
+// Whichever allocation fails, the workspace is as good as new: no row stays marked, no array is
+// taken to be longer than it is.
+TEST(allocations, that_fail_leave_a_workspace_usable) {
+    if (testing::allocations() < 0) return;  // under a sanitizer
+    constexpr std::int32_t kEntities = 2000;
+    testing::Random random(32);
+    Ids from = random.ids(6000, kEntities);
+    Ids to = random.ids(6000, kEntities);
+    for (std::int32_t e = 1; e < 600; ++e) {  // a hub
+        from.push_back(0);
+        to.push_back(e);
+    }
+    const KnowledgeGraph graph(kEntities, from, to, Floats(from.size(), 1.0F));
+    Ids most(kEntities);
+    for (std::int32_t e = 0; e < kEntities; ++e) most[static_cast<std::size_t>(e)] = e;
+    const Ids few(most.begin(), most.begin() + 500);
+    const Ids seeds{0, 3};
+    const auto scores = [&](PprWorkspace& workspace, const Ids& entities) {
+        Floats out(entities.size());
+        workspace.load_induced(graph, entities);
+        workspace.solve(seeds, {}, {0.85, 1e-6}, out);
+        return out;
+    };
+    PprWorkspace fresh;
+    const Floats expected = scores(fresh, few);
+    const Floats expected_most = scores(fresh, most);
+    bool failed = true;
+    for (long calls = 0; failed; ++calls) {
+        PprWorkspace workspace;
+        failed = false;
+        testing::fail_allocation_after(calls);
+        try {
+            (void)scores(workspace, most);
+        } catch (const std::bad_alloc&) {
+            failed = true;
+        }
+        CHECK(!failed || scores(workspace, few) == expected);
+        CHECK(!failed || scores(workspace, most) == expected_most);
+    }
+    testing::fail_allocation_after(-1);
 }
