@@ -147,7 +147,8 @@ void bind_pagerank(py::module_& m) {
 seeds     int32[k], k > 0      where the walk (re)starts; repeats add up
 weights   float32[k] or None   finite, >= 0, sum > 0; only ratios matter; None: all alike
 damping   [0, 1)               probability that the walk goes on; with 1 - damping it restarts
-tol       [1e-12, 1]           bound on the L1 distance to the exact solution, before rounding to float32
+tol       [1e-12, 1]           bound on the L1 distance to the exact solution, before rounding to float32;
+                               below about 1e-14 / (1 - damping), float64 gives no more than that
 entities  int32[j] or None     confine the walk to these entities and the relations among them;
                                seeds outside are left out, entities outside score 0
 dtype     float32 or float64   of the result, by name or NumPy's; with float64 use tol=1e-10 for what igraph gives

@@ -16,7 +16,8 @@ struct PageRankOptions {
     // seeds. 0 <= damping < 1. (BookRAG: 0.5.)
     double damping = 0.5;
     // Bound on the L1 distance between the result before rounding to float32 and the exact
-    // solution. 1e-12 <= tol <= 1.
+    // solution. 1e-12 <= tol <= 1; below about 1e-14 / (1 - damping), float64 gives no more than
+    // that.
     double tol = 1e-6;
 };
 
