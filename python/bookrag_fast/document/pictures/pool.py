@@ -105,7 +105,17 @@ class PagePool(Generic[R]):
             for worker in busy:
                 job = worker.job
                 assert job is not None
-                outcome = worker.outcome(may_read=worker in ready)
+                try:
+                    outcome = worker.outcome(may_read=worker in ready)
+                except UnavailableError:
+                    if not any(other.ready for other in self._workers):
+                        raise
+                    # There is not room for so many: those that are up go on without it.
+                    worker.kill()
+                    self._workers.remove(worker)
+                    self._most = max(1, len(self._workers))
+                    waiting.appendleft(job)
+                    continue
                 if outcome is not None:
                     if not worker.sound:
                         worker.kill()
@@ -131,7 +141,7 @@ class _Worker(Generic[R]):
         self.job: PageJob | None = None
         self.sound = True  # False once it died or was too slow
         self._page_s = task.page_seconds
-        self._ready = False
+        self.ready = False  # its models are loaded
         self._since = monotonic()
         self._buffer = bytearray()
         try:
@@ -161,7 +171,7 @@ class _Worker(Generic[R]):
 
     def outcome(self, *, may_read: bool) -> R | PageFailure | None:
         """What came of the page; None while it is being read."""
-        limit = self._page_s if self._ready else self._page_s + _START_S
+        limit = self._page_s if self.ready else self._page_s + _START_S
         if may_read:
             data = os.read(self.fileno(), 1 << 20)
             if not data:
@@ -171,7 +181,7 @@ class _Worker(Generic[R]):
                 answer = json.loads(self._buffer[:end])
                 del self._buffer[: end + 1]
                 if "ready" in answer:
-                    self._ready, self._since = True, monotonic()
+                    self.ready, self._since = True, monotonic()
                 elif "broken" in answer:
                     raise UnavailableError(str(answer["broken"]), str(answer["hint"]))
                 else:
@@ -199,7 +209,7 @@ class _Worker(Generic[R]):
     def _died(self) -> PageFailure:
         self.sound = False
         status = self._process.wait()
-        if not self._ready:
+        if not self.ready:
             raise UnavailableError(
                 f"the process for {self._task.name} ended before it could read (status {status})",
                 f"free some memory, set {self._task.section}.workers to 1, or switch "
