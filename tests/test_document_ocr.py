@@ -21,6 +21,7 @@ from bookrag_fast.config import OcrSettings, Settings, load_settings
 from bookrag_fast.document import BlockKind, Document, IsolatedReader, PageStatus, read_document
 from bookrag_fast.document.ocr import stage
 from bookrag_fast.document.ocr.legible import fault_of
+from bookrag_fast.document.page_pool import PagePool, UnavailableError
 from bookrag_fast.errors import ConfigError, NoTextLayerError
 from pdf_factory import HEIGHT, LOREM, WIDTH, make_pdf, paragraph, text_lines
 
@@ -329,6 +330,19 @@ def test_a_killed_worker_costs_its_page_only(tmp_path: Path) -> None:
     assert "status -9" in document.pages[1].note
     assert len(document.warnings) == 1
     assert not _workers_of(os.getpid())
+
+
+def test_a_scan_that_ocr_could_not_start_on_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_: object) -> None:
+        raise UnavailableError("the process ended", "free some memory")
+
+    monkeypatch.setattr(PagePool, "read", read)
+    path = make_pdf(tmp_path / "scan.pdf", [picture_page(scanned(two_columns, tmp_path))])
+    with pytest.raises(NoTextLayerError) as caught:
+        read_document(path, ocr=ONE)
+    assert caught.value.hint == "free some memory"
 
 
 def test_a_page_that_takes_too_long_fails_alone(

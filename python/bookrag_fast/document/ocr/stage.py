@@ -52,6 +52,7 @@ class OcrStage:
         self._password = password
         self._kind = kind
         self._reasons: dict[int, str] = {}
+        self._trouble = ("", "")  # why pages were not read at all, with the remedy
         self.reported: set[int] = set()  # numbers of the pages without text that a warning names
 
     def look(
@@ -108,6 +109,7 @@ class OcrStage:
             Warnings.
         """
         outcomes, trouble = self._outcomes(pages, progress)
+        self._trouble = trouble
         readings = {k: _known(x) for k, x in outcomes.items() if isinstance(x, PageReading)}
         typed = typeset(readings, body)
         doubtful: list[int] = []
@@ -172,6 +174,8 @@ class OcrStage:
             return "index it with --ocr auto"
         if not is_installed():
             return f"to read it by OCR: {INSTALL}"
+        if self._trouble[1]:
+            return self._trouble[1]
         return "check with a viewer that there is text on its pages"
 
     def _outcomes(
