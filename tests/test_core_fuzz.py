@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from bookrag_fast import core
-from bookrag_fast.errors import BookragError
+from bookrag_fast.errors import BookragError, InvalidArgumentError
 from core_examples import (
     retriever_arguments,
     small_graph,
@@ -228,3 +228,9 @@ def test_an_array_like_that_fails_is_refused(error: type[Exception]) -> None:
 
     with pytest.raises(BookragError, match="cannot be turned into an array"):
         core.skyline(Broken())  # type: ignore[arg-type]
+
+
+def test_flags_of_no_known_kind_are_refused() -> None:
+    nothing = np.zeros(0, dtype=[("a", np.int32)])
+    with pytest.raises(InvalidArgumentError, match="bools"):
+        small_retriever(content=nothing)

@@ -56,6 +56,18 @@ inline std::string dtype_name(const py::array& array) {
     return py::str(array.dtype()).cast<std::string>();
 }
 
+// The values as T. Raises what NumPy raises where memory runs out; what it cannot convert is
+// refused.
+template <typename T>
+py::array_t<T, kConvert> converted(const py::array& array, const char* name) {
+    try {
+        return py::array_t<T, kConvert>(array);
+    } catch (const py::error_already_set& error) {
+        if (error.matches(PyExc_MemoryError)) throw;
+        refuse(name, "has dtype " + dtype_name(array) + ", which cannot be converted");
+    }
+}
+
 #ifndef Py_GIL_DISABLED
 // The integers of a list, if it holds nothing else, all within range.
 template <typename T>
@@ -106,11 +118,11 @@ std::vector<T> integers(const py::object& value, const char* name, py::ssize_t n
         }
     };
     if (kind == 'u' && array.itemsize() == 8) {
-        narrow(py::array_t<std::uint64_t, kConvert>::ensure(array));
+        narrow(converted<std::uint64_t>(array, name));
     } else if (readable_as<T>(array)) {
         narrow(py::reinterpret_borrow<py::array_t<T, py::array::c_style>>(array));
     } else {
-        narrow(py::array_t<std::int64_t, kConvert>::ensure(array));
+        narrow(converted<std::int64_t>(array, name));
     }
     return out;
 }
@@ -144,8 +156,7 @@ class Floats {
 
     // Rounds to float32; a finite value that float32 cannot hold is refused rather than made inf.
     static Array narrow(const py::array& array, const char* name) {
-        const auto wide = py::array_t<double, kConvert>::ensure(array);
-        if (!wide) refuse(name, "cannot be converted to real numbers");
+        const auto wide = converted<double>(array, name);
         Array out(std::vector<py::ssize_t>(array.shape(), array.shape() + array.ndim()));
         const double* from = wide.data();
         float* to = out.mutable_data();

@@ -32,10 +32,12 @@ std::vector<float> copy_of(const py::object& value, const char* name, py::ssize_
 
 std::vector<std::uint8_t> flags(const py::object& value, const char* name) {
     const auto array = as_array(value, name, 1);
-    if (array.size() != 0 && array.dtype().kind() != 'b') {
+    const char kind = array.dtype().kind();
+    if (array.size() == 0 && (kind == 'f' || kind == 'O')) return {};  // [] is floats
+    if (kind != 'b') {
         refuse(name, "has dtype " + dtype_name(array) + ", but must hold bools");
     }
-    const auto bytes = py::array_t<std::uint8_t, kConvert>::ensure(array);
+    const auto bytes = converted<std::uint8_t>(array, name);
     return {bytes.data(), bytes.data() + bytes.size()};
 }
 

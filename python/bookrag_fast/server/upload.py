@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from bookrag_fast.errors import InvalidArgumentError, TooLargeError
+from bookrag_fast.errors import InvalidArgumentError, LibraryError, TooLargeError
 from bookrag_fast.server.errors import PathNotAllowedError
 from bookrag_fast.server.generated.bookrag.v1 import bookrag_pb2 as pb
 
@@ -86,22 +86,33 @@ async def receive(
     limit: int,
     idle_s: float,
 ) -> Path:
-    """Writes the chunks to a file in ``folder``; never holds more than one of them in memory."""
+    """Writes the chunks to a file in ``folder``; never holds more than one of them in memory.
+
+    Raises:
+        TooLargeError, InvalidArgumentError: what was sent is not what may be or was announced.
+        LibraryError: the disk is full, or the file cannot be written.
+    """
     path = folder / safe_name(upload.name)
     declared = upload.size if upload.HasField("size") else None
     if declared is not None and declared > limit:
         raise _too_large(declared, limit)
     digest = hashlib.sha256()
     received = 0
-    with path.open("xb") as file:
-        while (part := await next_part(requests, idle_s)) is not None:
-            if part.WhichOneof("part") != "chunk":
-                raise InvalidArgumentError("after the header, every message must be a chunk")
-            received += len(part.chunk)
-            if received > limit:
-                raise _too_large(received, limit)
-            digest.update(part.chunk)
-            await asyncio.to_thread(file.write, part.chunk)
+    try:
+        with path.open("xb") as file:
+            while (part := await next_part(requests, idle_s)) is not None:
+                if part.WhichOneof("part") != "chunk":
+                    raise InvalidArgumentError("after the header, every message must be a chunk")
+                received += len(part.chunk)
+                if received > limit:
+                    raise _too_large(received, limit)
+                digest.update(part.chunk)
+                await asyncio.to_thread(file.write, part.chunk)
+    except OSError as error:
+        raise LibraryError(
+            f"the server cannot keep the upload of {upload.name}: {error.strerror or error}",
+            "free some space where the server keeps temporary files",
+        ) from error
     if declared is not None and received != declared:
         raise InvalidArgumentError(
             f"the upload of {upload.name} has {received} bytes, {declared} were announced",

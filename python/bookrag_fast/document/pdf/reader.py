@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bookrag_fast.config import LayoutSettings, OcrSettings
-from bookrag_fast.document.analysis.blocks import Body
+from bookrag_fast.document.analysis.blocks import Body, Draft
 from bookrag_fast.document.analysis.flow import flow
 from bookrag_fast.document.analysis.lines import Line
 from bookrag_fast.document.analysis.ruled import Grid
@@ -39,6 +39,7 @@ __all__ = ["RawPages", "finished", "read_pdf"]
 
 Progress = Callable[[int, int], None]
 
+_TELL_EVERY = 64  # pages laid out
 A_PAGE = 400  # characters that tell what size a scanned page is set in
 OTHER_SCALE = 1.4  # times the size of the document's text: no text but a picture's of another scale
 
@@ -160,6 +161,7 @@ def read_pdf(
         metadata=metadata,
         span=None if span == (1, pdf.page_count) else span,
         drafting=drafting,
+        progress=progress,
     )
 
 
@@ -185,6 +187,7 @@ def finished(
     metadata: str = "",
     span: tuple[int, int] | None = None,
     drafting: Drafting = draft_pages,
+    progress: Progress | None = None,
 ) -> Document:
     """The lines of all pages → a Document; ``found`` is used up.
 
@@ -193,6 +196,7 @@ def finished(
         metadata: the file's own idea of its title.
         span: first and last page that were read, None for all.
         drafting: lays the pages out.
+        progress: told now and then that the work goes on.
     """
     first, last = span or (1, len(found.pages))
     part = slice(first - 1, last)
@@ -212,7 +216,9 @@ def finished(
             of_page[:] = [line for k, line in enumerate(of_page) if k not in gone]
     _drop_backdrops(found, last - first + 1)
     body = _body_face(found.lines)
-    drafts = itertools.chain.from_iterable(drafting(_remaining(pages, found, body)))
+    drafts = itertools.chain.from_iterable(
+        _told(drafting(_remaining(pages, found, body)), len(pages), progress)
+    )
     blocks = tuple(draft.block() for draft in flow(drafts))
     if any(found.seen):
         blocks = marked(blocks, found.seen)
@@ -345,6 +351,15 @@ def _remaining(
             figures=boxes_of(found.seen[k], FIGURE),
         )
         yield raw, _body_of(page, lines, whole)
+
+
+def _told(
+    drafts: Iterator[list[Draft]], total: int, progress: Progress | None
+) -> Iterator[list[Draft]]:
+    for k, of_page in enumerate(drafts, 1):
+        if progress is not None and k % _TELL_EVERY == 0:
+            progress(total, total)
+        yield of_page
 
 
 def _beginning(blocks: Sequence[Block]) -> list[Block]:
