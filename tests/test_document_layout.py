@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reportlab.pdfgen.canvas import Canvas
@@ -154,6 +157,14 @@ def test_pages_that_take_too_long_are_left_to_the_rules(
     pdf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bookrag_fast.document.pictures.pool._START_S", 0.0)
+    start = subprocess.Popen
+
+    def asleep(*args: Any, **named: Any) -> subprocess.Popen[bytes]:
+        process = start(*args, **named)
+        process.send_signal(signal.SIGSTOP)
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", asleep)
     settings = on(fake_model(tmp_path / "m.onnx", [FIGURE]), page_seconds=0.001)
     document = read_document(pdf, layout=settings)
     assert document.blocks == read_document(pdf).blocks
