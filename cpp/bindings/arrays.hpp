@@ -4,6 +4,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -227,9 +228,15 @@ std::span<const T> values_of(const py::array_t<T>& array) {
     return {array.data(), static_cast<std::size_t>(array.size())};
 }
 
-// An array that owns what the vector held: moved, not copied.
+// An array that owns what the vector held: moved, or copied where that is sooner done.
 template <typename T>
 py::array_t<T> owned(std::vector<T>&& values, std::vector<py::ssize_t> shape = {}) {
+    constexpr std::size_t kFew = std::size_t{1} << 14;  // bytes
+    if (shape.empty() && values.size() * sizeof(T) <= kFew) {
+        py::array_t<T> out(static_cast<py::ssize_t>(values.size()));
+        std::copy(values.begin(), values.end(), out.mutable_data());
+        return out;
+    }
     auto held = std::make_unique<std::vector<T>>(std::move(values));
     const T* data = held->data();
     if (shape.empty()) shape = {static_cast<py::ssize_t>(held->size())};

@@ -120,6 +120,24 @@ BOOKRAG_INLINE float sweep_all(const PprMatrix& m, const float* b, float* x, flo
             case 6:
                 sweep_run<Gather, 6>(m, run, b, x, alpha, omega, sure, changes);
                 break;
+            case 7:
+                sweep_run<Gather, 7>(m, run, b, x, alpha, omega, sure, changes);
+                break;
+            case 8:
+                sweep_run<Gather, 8>(m, run, b, x, alpha, omega, sure, changes);
+                break;
+            case 9:
+                sweep_run<Gather, 9>(m, run, b, x, alpha, omega, sure, changes);
+                break;
+            case 10:
+                sweep_run<Gather, 10>(m, run, b, x, alpha, omega, sure, changes);
+                break;
+            case 11:
+                sweep_run<Gather, 11>(m, run, b, x, alpha, omega, sure, changes);
+                break;
+            case 12:
+                sweep_run<Gather, 12>(m, run, b, x, alpha, omega, sure, changes);
+                break;
             default:
                 sweep_run<Gather, 0>(m, run, b, x, alpha, omega, sure, changes);
                 break;
