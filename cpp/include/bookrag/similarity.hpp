@@ -40,10 +40,10 @@ struct Neighbours {
                                      std::int64_t d, std::int64_t k);
 
 // From this many rows on an HNSW graph (hnswlib 0.8, M = 16, ef 64) answers one query sooner than
-// VectorIndex::search at d = 384 on clustered rows, one thread: at 10,000 rows exact search takes
-// half its time, at 30,000 to 50,000 about the same, and it needs no building and misses nothing.
-// Measured by benchmarks/bench_similarity.py.
-inline constexpr std::int64_t kHnswCrossover = 50'000;
+// VectorIndex::search at d = 384 on clustered rows, one thread: at 10,000 rows exact search takes a
+// quarter of its time, at 50,000 half (benchmarks/bench_similarity.py), which grows with the rows
+// where the graph's hardly does; and it needs no building and misses nothing.
+inline constexpr std::int64_t kHnswCrossover = 100'000;
 
 // Rows kept for many searches: float32 and, a quarter of that, bytes with a scale a row, in two
 // planes: the high nibbles of all rows, and the low ones.
