@@ -21,7 +21,7 @@ from bookrag_fast.config import OcrSettings, Settings, load_settings
 from bookrag_fast.document import BlockKind, Document, IsolatedReader, PageStatus, read_document
 from bookrag_fast.document.ocr import stage
 from bookrag_fast.document.ocr.legible import fault_of
-from bookrag_fast.document.page_pool import PagePool, UnavailableError
+from bookrag_fast.document.pictures.pool import PagePool, UnavailableError
 from bookrag_fast.errors import ConfigError, NoTextLayerError
 from pdf_factory import HEIGHT, LOREM, WIDTH, make_pdf, paragraph, text_lines
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from bookrag_fast.document.page_jobs import PageJob
-from bookrag_fast.document.page_pool import PagePool, Task, UnavailableError
+from bookrag_fast.document.pictures.jobs import PageJob
+from bookrag_fast.document.pictures.pool import PagePool, Task, UnavailableError
 
 # Only the first `room` of them come up.
 WORKER = """
 import os, time
-from bookrag_fast.document.page_worker import serve
+from bookrag_fast.document.pictures.worker import serve
 
 def load(settings):
     for k in range(settings["room"]):
