@@ -150,10 +150,26 @@ def _models(embedder: str | None) -> Iterator[Finding]:
 def _ocr() -> Iterator[Finding]:
     from bookrag_fast.document.ocr.stage import INSTALL, is_installed
 
+    both = ("opencv-python", "opencv-python-headless")
+    if is_installed() and all(map(_is_there, both)):
+        yield Finding(
+            "ocr",
+            WARNING,
+            f"{both[0]} and {both[1]} are installed, and overwrite each other",
+            f"pip uninstall -y {both[0]}; pip install --force-reinstall --no-deps {both[1]}",
+        )
     if is_installed():
         yield Finding("ocr", OK, f"rapidocr {importlib.metadata.version('rapidocr')}")
     else:
         yield Finding("ocr", OK, f"not installed: scans are not read ({INSTALL})")
+
+
+def _is_there(distribution: str) -> bool:
+    try:
+        importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _disk(folder: Path) -> Iterator[Finding]:
