@@ -19,7 +19,7 @@ from bookrag_fast.config import LayoutSettings
 from bookrag_fast.document import BlockKind, Document, IsolatedReader, read_document
 from bookrag_fast.document.layout import stage as layout_stage
 from bookrag_fast.document.pictures.jobs import PageFailure
-from bookrag_fast.document.pictures.pool import PagePool, UnavailableError
+from bookrag_fast.document.pictures.pool import PicturePool, UnavailableError
 from bookrag_fast.errors import ModelError, ModelNotFoundError
 from bookrag_fast.index.model import NodeKind
 from bookrag_fast.index.tree import build_tree
@@ -179,7 +179,7 @@ def test_pages_that_take_too_long_are_left_to_the_rules(
 def test_a_page_fails_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: bool, figures: int, message: str
 ) -> None:
-    real = PagePool.read
+    real = PicturePool.read
 
     def read(self, jobs, tick):  # type: ignore[no-untyped-def]
         for job, outcome in real(self, jobs, tick):
@@ -187,7 +187,7 @@ def test_a_page_fails_alone(
                 raise UnavailableError("no memory")
             yield job, PageFailure("it broke") if job.index == 1 else outcome
 
-    monkeypatch.setattr(PagePool, "read", read)
+    monkeypatch.setattr(PicturePool, "read", read)
     pdf = make_pdf(tmp_path / "book.pdf", [page] * 3)
     document = read_document(pdf, layout=on(fake_model(tmp_path / "m.onnx", [FIGURE])))
     assert len(images(document)) == figures

@@ -21,7 +21,7 @@ from bookrag_fast.config import OcrSettings, Settings, load_settings
 from bookrag_fast.document import BlockKind, Document, IsolatedReader, PageStatus, read_document
 from bookrag_fast.document.ocr import stage
 from bookrag_fast.document.ocr.legible import fault_of
-from bookrag_fast.document.pictures.pool import PagePool, UnavailableError
+from bookrag_fast.document.pictures.pool import PicturePool, UnavailableError
 from bookrag_fast.errors import ConfigError, NoTextLayerError
 from pdf_factory import HEIGHT, LOREM, WIDTH, make_pdf, paragraph, text_lines
 
@@ -338,7 +338,7 @@ def test_a_scan_that_ocr_could_not_start_on_says_what_to_do(
     def read(*_: object) -> None:
         raise UnavailableError("the process ended", "free some memory")
 
-    monkeypatch.setattr(PagePool, "read", read)
+    monkeypatch.setattr(PicturePool, "read", read)
     path = make_pdf(tmp_path / "scan.pdf", [picture_page(scanned(two_columns, tmp_path))])
     with pytest.raises(NoTextLayerError) as caught:
         read_document(path, ocr=ONE)

@@ -5,24 +5,22 @@ A worker is kept for the next document: starting one costs about as much as read
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import select
-import subprocess
-import sys
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
-from typing import Any, BinaryIO
+from typing import Any
 
 from bookrag_fast import errors
 from bookrag_fast.config import LayoutSettings, OcrSettings
 from bookrag_fast.document.formats.kinds import is_pdf_head
 from bookrag_fast.document.model import Document
-from bookrag_fast.document.piped import Frames, send, usable_cores
+from bookrag_fast.document.piped import Child, usable_cores
 from bookrag_fast.document.transfer import from_json
 from bookrag_fast.errors import (
     BookragError,
@@ -174,30 +172,21 @@ class _EndedError(Exception):
         self.error = error
 
 
-class _Worker:
-    """One child process and the pipes to it."""
+class _Worker(Child):
+    """A process that reads one document at a time."""
 
     def __init__(self, memory_mb: int) -> None:
         self.documents = 0
         self.sound = True  # False once it died, hung or ran out of memory
         self._memory_mb = memory_mb
+        self._heard: deque[tuple[str, bytes]] = deque()  # frames that wait to be looked at
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - our own module, by our own Python
-                [sys.executable, "-m", "bookrag_fast.document.child", str(memory_mb)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
+            super().__init__("bookrag_fast.document.child", str(memory_mb))
         except OSError as error:
             raise DocumentError(
                 f"cannot start a process to read documents: {error.strerror}",
                 "free some memory or processes, or set isolate_reader to false",
             ) from error
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._requests: BinaryIO = self._process.stdin  # type: ignore[assignment]
-        self._answers: BinaryIO = self._process.stdout  # type: ignore[assignment]
-        self._frames = Frames()
 
     def read(
         self,
@@ -207,8 +196,7 @@ class _Worker:
         check: Callable[[], None],
     ) -> Document:
         self.documents += 1
-        with contextlib.suppress(BrokenPipeError):  # found out when its answer does not come
-            send(self._requests, "read", json.dumps(request).encode("ascii"))
+        self.say("read", json.dumps(request).encode("ascii"))
         pages = 0
         while True:
             kind, payload = self._frame(path, pages, check)
@@ -224,37 +212,28 @@ class _Worker:
                 fields = json.loads(payload)
                 raise _CODES.get(fields["code"], DocumentError)(fields["message"], fields["hint"])
 
-    def alive(self) -> bool:
-        return self._process.poll() is None
-
-    def kill(self) -> None:
-        self._process.kill()
-        with contextlib.suppress(OSError):
-            self._requests.close()
-        self._answers.close()
-        self._process.wait()
-
     def _frame(self, path: Path, pages: int, check: Callable[[], None]) -> tuple[str, bytes]:
         heard = monotonic()
-        while (frame := self._frames.take()) is None:
+        while not self._heard:
             check()
-            ready, _, _ = select.select([self._answers], [], [], _POLL_S)
+            ready, _, _ = select.select([self], [], [], _POLL_S)
             if ready:
-                data = os.read(self._answers.fileno(), 1 << 20)
-                if not data:
-                    raise self._died(path, pages)
-                self._frames.feed(data)
+                try:
+                    self._heard.extend(self.hear())
+                except EOFError:
+                    raise self._died(path, pages) from None
                 heard = monotonic()
             elif monotonic() - heard > _SILENCE_S:
                 self.sound = False
                 what = f"was not read within {_SILENCE_S:.0f} s"
                 raise _EndedError(_damaged(path, pages, what))
-        return frame
+        return self._heard.popleft()
 
     def _died(self, path: Path, pages: int) -> _EndedError:
         self.sound = False
-        status = self._process.wait()
-        what = f"ended its reader (status {status}), or needs more than {self._memory_mb} MiB"
+        what = (
+            f"ended its reader (status {self.status()}), or needs more than {self._memory_mb} MiB"
+        )
         return _EndedError(_damaged(path, pages, what))
 
     def _too_large(self, path: Path, pages: int) -> BookragError:

@@ -10,7 +10,7 @@ from bookrag_fast.config import LayoutSettings
 from bookrag_fast.document.layout.regions import PageRegion
 from bookrag_fast.document.model import BBox, Page, PageStatus
 from bookrag_fast.document.pictures.jobs import PageFailure, PageJob
-from bookrag_fast.document.pictures.pool import PagePool, Task, UnavailableError
+from bookrag_fast.document.pictures.pool import PicturePool, Task, UnavailableError
 from bookrag_fast.errors import ModelError, ModelNotFoundError
 
 __all__ = ["INSTALL", "LayoutStage"]
@@ -68,7 +68,7 @@ class LayoutStage:
                 progress(len(pages) - len(jobs) + done, len(pages))
 
         try:
-            with PagePool(_task(self._settings, self._model)) as pool:
+            with PicturePool(_task(self._settings, self._model)) as pool:
                 for job, outcome in pool.read(jobs, tell):
                     done += 1
                     tell()

@@ -15,7 +15,7 @@ from bookrag_fast.document.ocr.pool import ocr_task
 from bookrag_fast.document.ocr.typeset import typeset
 from bookrag_fast.document.ocr.wire import PageReading
 from bookrag_fast.document.pictures.jobs import PageFailure, PageJob
-from bookrag_fast.document.pictures.pool import PagePool, UnavailableError
+from bookrag_fast.document.pictures.pool import PicturePool, UnavailableError
 
 __all__ = ["INSTALL", "OcrStage", "is_installed"]
 
@@ -206,7 +206,7 @@ class OcrStage:
                 progress(len(pages) - len(jobs) + len(outcomes), len(pages))
 
         try:
-            with PagePool(ocr_task(self._settings)) as pool:
+            with PicturePool(ocr_task(self._settings)) as pool:
                 for job, outcome in pool.read(jobs, tell):
                     outcomes[job.index] = outcome
                     tell()

@@ -6,23 +6,20 @@ renders it, so memory does not grow with the document.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import select
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from time import monotonic
 from types import TracebackType
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from bookrag_fast.document.pictures.jobs import PageFailure, PageJob
+from bookrag_fast.document.piped import Child, usable_cores
 from bookrag_fast.errors import DocumentError
 
-__all__ = ["PagePool", "Task", "UnavailableError"]
+__all__ = ["PicturePool", "Task", "UnavailableError"]
 
 R = TypeVar("R")
 
@@ -42,7 +39,7 @@ class Task(Generic[R]):
     Args:
         name: in messages: "OCR".
         section: of the settings: "ocr".
-        module: run as a program; it serves as `page_worker.serve` says.
+        module: run as a program; it serves as `pictures.worker.serve` says.
         settings: for the module, as JSON.
         result: makes a worker's answer a result.
         workers: at most so many; None takes one a core, at most 4.
@@ -58,7 +55,7 @@ class Task(Generic[R]):
     page_seconds: float
 
 
-class PagePool(Generic[R]):
+class PicturePool(Generic[R]):
     """Use as a context manager: leaving it ends the workers, whatever they are doing.
 
     Not for use by several threads at once.
@@ -67,9 +64,9 @@ class PagePool(Generic[R]):
     def __init__(self, task: Task[R]) -> None:
         self._task = task
         self._workers: list[_Worker[R]] = []
-        self._most = task.workers or min(_cores(), _MOST_WORKERS)
+        self._most = task.workers or min(usable_cores(), _MOST_WORKERS)
 
-    def __enter__(self) -> PagePool[R]:
+    def __enter__(self) -> PicturePool[R]:
         return self
 
     def __exit__(
@@ -133,8 +130,8 @@ class PagePool(Generic[R]):
             worker.start(waiting.popleft())
 
 
-class _Worker(Generic[R]):
-    """One process, the pipes to it, and the page that it reads."""
+class _Worker(Child, Generic[R]):
+    """A process, and the page that it looks at."""
 
     def __init__(self, task: Task[R]) -> None:
         self._task = task
@@ -143,72 +140,45 @@ class _Worker(Generic[R]):
         self._page_s = task.page_seconds
         self.ready = False  # its models are loaded
         self._since = monotonic()
-        self._buffer = bytearray()
         try:
-            self._process = subprocess.Popen(  # noqa: S603  (a module of ours)
-                [sys.executable, "-m", task.module],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
+            super().__init__(task.module)
         except OSError as error:
             raise UnavailableError(
                 f"cannot start a process for {task.name}: {error.strerror}",
                 f"free some memory or processes, or set {task.section}.workers to 1",
             ) from error
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._requests: BinaryIO = self._process.stdin  # type: ignore[assignment]
-        self._answers: BinaryIO = self._process.stdout  # type: ignore[assignment]
-        self._say(task.settings)
-
-    def fileno(self) -> int:
-        return self._answers.fileno()
+        self._ask("settings", task.settings)
 
     def start(self, job: PageJob) -> None:
         self.job, self._since = job, monotonic()
-        self._say(asdict(job))
+        self._ask("job", asdict(job))
 
     def outcome(self, *, may_read: bool) -> R | PageFailure | None:
         """What came of the page; None while it is being read."""
         limit = self._page_s if self.ready else self._page_s + _START_S
-        if may_read:
-            data = os.read(self.fileno(), 1 << 20)
-            if not data:
-                return self._died()
-            self._buffer += data
-            while (end := self._buffer.find(b"\n")) >= 0:
-                answer = json.loads(self._buffer[:end])
-                del self._buffer[: end + 1]
-                if "ready" in answer:
+        try:
+            for kind, payload in self.hear() if may_read else ():
+                if kind == "ready":
                     self.ready, self._since = True, monotonic()
-                elif "broken" in answer:
-                    raise UnavailableError(str(answer["broken"]), str(answer["hint"]))
-                else:
-                    self.job = None
-                    if "failed" in answer:
-                        return PageFailure(str(answer["failed"]))
-                    return self._task.result(answer)
+                    continue
+                answer = json.loads(payload)
+                if kind == "broken":
+                    raise UnavailableError(str(answer["message"]), str(answer["hint"]))
+                self.job = None
+                return PageFailure(answer) if kind == "failed" else self._task.result(answer)
+        except EOFError:
+            return self._died()
         if monotonic() - self._since > limit:
             self.sound = False
             return PageFailure(f"it was not read within {self._page_s:g} s")
         return None
 
-    def kill(self) -> None:
-        self._process.kill()
-        with contextlib.suppress(OSError):
-            self._requests.close()
-        self._answers.close()
-        self._process.wait()
-
-    def _say(self, message: dict[str, Any]) -> None:
-        with contextlib.suppress(BrokenPipeError):  # found out when its answer does not come
-            self._requests.write(json.dumps(message).encode("ascii") + b"\n")
-            self._requests.flush()
+    def _ask(self, kind: str, what: dict[str, Any]) -> None:
+        self.say(kind, json.dumps(what).encode("ascii"))
 
     def _died(self) -> PageFailure:
         self.sound = False
-        status = self._process.wait()
+        status = self.status()
         if not self.ready:
             raise UnavailableError(
                 f"the process for {self._task.name} ended before it could read (status {status})",
@@ -216,10 +186,3 @@ class _Worker(Generic[R]):
                 f"{self._task.name} off",
             )
         return PageFailure(f"the process that read it ended (status {status})")
-
-
-def _cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS
-        return os.cpu_count() or 1

@@ -1,23 +1,17 @@
-"""The other end of `page_pool`: a process that looks at pictures of pages for another one.
+"""The other end of `pictures.pool`: a process that looks at pictures of pages for another one.
 
-Settings come as one JSON line on standard input, then jobs, a line each; answers go to standard
-output as JSON lines. It ends when its input does, in the middle of a page too: whoever asked has
-gone then.
+It is told its settings, then jobs, and answers each; all of it JSON in frames (see `piped`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import queue
-import resource
-import sys
-import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from bookrag_fast.document.pictures.jobs import PageJob
+from bookrag_fast.document.piped import limit_memory, listen, own_output, send
 from bookrag_fast.errors import BookragError
 
 __all__ = ["MEMORY_MB", "serve"]
@@ -34,48 +28,28 @@ def serve(
         load: makes of the settings what answers a job. What it raises is said to those who asked.
         remedy: for an error that is none of ours.
     """
-    # Whatever else in this process prints must not fall between the answers.
-    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    out = own_output()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    _limit()
-    jobs: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    settings = json.loads(sys.stdin.buffer.readline() or b"{}")
-    threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
+    limit_memory(MEMORY_MB)
+    requests = listen()
     try:
-        answer = load(settings)
+        answer = load(json.loads(requests.get()[1]))
     except BookragError as error:
-        _send(out, {"broken": error.message, "hint": error.hint})
+        _say(out, "broken", {"message": error.message, "hint": error.hint})
         return 1
     except Exception as error:  # whatever a library lacks
-        _send(out, {"broken": f"{type(error).__name__}: {error}", "hint": remedy})
+        _say(out, "broken", {"message": f"{type(error).__name__}: {error}", "hint": remedy})
         return 1
-    _send(out, {"ready": True})
+    send(out, "ready", b"")
     while True:
+        job = PageJob(**json.loads(requests.get()[1]))
         try:
-            _send(out, answer(PageJob(**jobs.get())))
+            _say(out, "done", answer(job))
         except MemoryError:
-            _send(out, {"failed": f"it needs more than {MEMORY_MB} MiB"})
+            _say(out, "failed", f"it needs more than {MEMORY_MB} MiB")
         except Exception as error:  # one bad page fails alone
-            _send(out, {"failed": str(error) or type(error).__name__})
+            _say(out, "failed", str(error) or type(error).__name__)
 
 
-def _limit() -> None:
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    most = MEMORY_MB << 20
-    if hard != resource.RLIM_INFINITY:
-        most = min(most, hard)
-    with contextlib.suppress(ValueError, OSError):  # macOS knows no such limit
-        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _listen(jobs: queue.SimpleQueue[dict[str, Any]]) -> None:
-    for line in sys.stdin.buffer:
-        jobs.put(json.loads(line))
-    os._exit(0)
-
-
-def _send(out: BinaryIO, answer: dict[str, Any]) -> None:
-    out.write(json.dumps(answer, separators=(",", ":")).encode("ascii") + b"\n")
-    out.flush()
+def _say(out: BinaryIO, kind: str, what: object) -> None:
+    send(out, kind, json.dumps(what, separators=(",", ":")).encode("ascii"))

@@ -5,24 +5,21 @@ A page that ends its process, or keeps it too long, fails alone: another process
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import os
 import select
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from bookrag_fast.document.analysis.blocks import Body, Draft
 from bookrag_fast.document.pdf.pages import RawPage, failed_page
 from bookrag_fast.document.pdf.parallel.wire import drafts_from, layout_to, page_from
-from bookrag_fast.document.piped import Frames, send
+from bookrag_fast.document.piped import Child
 from bookrag_fast.errors import DamagedPdfError, DocumentError
 
 __all__ = ["PagePool"]
@@ -195,8 +192,8 @@ class _EndedError(Exception):
     """A worker has ended or must be ended; the text says why, as the page's note."""
 
 
-class _Worker:
-    """One process, the pipes to it, and what it has been asked for."""
+class _Worker(Child):
+    """A process that reads pages, and what it has been asked for."""
 
     def __init__(self, memory_mb: int) -> None:
         self.jobs: deque[_Job] = deque()
@@ -204,26 +201,13 @@ class _Worker:
         self._opening = b""
         self._ready = False
         self._heard = monotonic()
-        self._frames = Frames()
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - our own module, by our own Python
-                [sys.executable, "-m", "bookrag_fast.document.pdf.parallel.worker", str(memory_mb)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
+            super().__init__("bookrag_fast.document.pdf.parallel.worker", str(memory_mb))
         except OSError as error:
             raise DocumentError(
                 f"cannot start a process to read pages: {error.strerror}",
                 "free some memory or processes, or set reader_workers to 1",
             ) from error
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._requests: BinaryIO = self._process.stdin  # type: ignore[assignment]
-        self._replies: BinaryIO = self._process.stdout  # type: ignore[assignment]
-
-    def fileno(self) -> int:
-        return self._replies.fileno()
 
     def ask(self, job: _Job, opening: bytes) -> None:
         """``opening`` says which document a page to read is of."""
@@ -238,38 +222,25 @@ class _Worker:
     def tell(self, kind: str, payload: bytes) -> None:
         if kind == "close":
             self._opening = b""
-        with contextlib.suppress(BrokenPipeError):  # found out when its answer does not come
-            send(self._requests, kind, payload)
+        self.say(kind, payload)
 
     def answers(self, *, may_read: bool) -> Iterator[bytes]:
         """What has come; raises _EndedError when nothing can come any more."""
         if may_read:
-            data = os.read(self.fileno(), 1 << 20)
-            if not data:
-                raise self._ended()
-            self._frames.feed(data)
-            while frame := self._frames.take():
-                self._heard = monotonic()
-                kind, payload = frame
-                if kind == "ready":
-                    self._ready = True
-                else:
-                    yield payload
+            try:
+                for kind, payload in self.hear():
+                    self._heard = monotonic()
+                    if kind == "ready":
+                        self._ready = True
+                    else:
+                        yield payload
+            except EOFError:
+                raise self._ended() from None
         elif monotonic() - self._heard > _PAGE_S + (0 if self._ready else _START_S):
             raise _EndedError(f"it was not read within {_PAGE_S:.0f} s")
 
-    def alive(self) -> bool:
-        return self._process.poll() is None
-
-    def kill(self) -> None:
-        self._process.kill()
-        with contextlib.suppress(OSError):
-            self._requests.close()
-        self._replies.close()
-        self._process.wait()
-
     def _ended(self) -> Exception:
-        status = self._process.wait()
+        status = self.status()
         if not self._ready:
             return DocumentError(
                 f"the process to read pages ended at its start (status {status})",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bookrag_fast.document.pictures.jobs import PageJob
-from bookrag_fast.document.pictures.pool import PagePool, Task, UnavailableError
+from bookrag_fast.document.pictures.pool import PicturePool, Task, UnavailableError
 
 # Only the first `room` of them come up.
 WORKER = """
@@ -48,7 +48,7 @@ def jobs(folder: Path) -> list[PageJob]:
 def test_workers_that_find_no_room_leave_the_pages_to_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with PagePool(task(tmp_path, monkeypatch, room=1)) as pool:
+    with PicturePool(task(tmp_path, monkeypatch, room=1)) as pool:
         found = [(job.index, outcome) for job, outcome in pool.read(jobs(tmp_path))]
         assert len(pool._workers) == 1
     assert sorted(found, key=lambda f: f[0]) == [(k, k) for k in range(12)]
@@ -56,7 +56,7 @@ def test_workers_that_find_no_room_leave_the_pages_to_the_others(
 
 def test_no_worker_comes_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (
-        PagePool(task(tmp_path, monkeypatch, room=0)) as pool,
+        PicturePool(task(tmp_path, monkeypatch, room=0)) as pool,
         pytest.raises(UnavailableError, match="ended before it could read"),
     ):
         list(pool.read(jobs(tmp_path)))
