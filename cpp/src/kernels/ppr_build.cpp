@@ -16,16 +16,21 @@ BOOKRAG_INLINE void invert_lanes(const D8& sum, double* to, D8& least) {
     least = candidate < least ? candidate : least;
 }
 
+// Weights of 16 slots in float64.
+BOOKRAG_INLINE void weights16(const PprRows& m, std::int64_t s, D8& low, D8& high) {
+    F16 w;
+    load(w, m.weight + s);
+    widen(low, high, w);
+}
+
 double invert(const PprRows& m) {
     double least = kInfinity;
     for (std::int64_t h = 0; h < m.hubs; ++h) {
         D8 low{};
         D8 high{};
         for (std::int64_t s = m.hub_slots[h]; s < m.hub_slots[h + 1]; s += 16) {
-            F16 w;
             D8 w_low, w_high;
-            load(w, m.weight + s);
-            widen(w_low, w_high, w);
+            weights16(m, s, w_low, w_high);
             low += w_low;
             high += w_high;
         }
@@ -40,10 +45,8 @@ double invert(const PprRows& m) {
             D8 low{};
             D8 high{};
             for (int k = 0; k < run.width; ++k, s += 16) {
-                F16 w;
                 D8 w_low, w_high;
-                load(w, m.weight + s);
-                widen(w_low, w_high, w);
+                weights16(m, s, w_low, w_high);
                 low += w_low;
                 high += w_high;
             }
@@ -84,10 +87,8 @@ void normalise(const PprRows& m, double least) {
         D8 low{};
         D8 high{};
         for (std::int64_t s = m.hub_slots[h]; s < m.hub_slots[h + 1]; s += 16) {
-            F16 w;
             D8 w_low, w_high;
-            load(w, m.weight + s);
-            widen(w_low, w_high, w);
+            weights16(m, s, w_low, w_high);
             normalise16(m, s, w_low, w_high, own, own, low, high);
         }
         m.rounding[h] = static_cast<float>(sum8(low + high) * kUp);

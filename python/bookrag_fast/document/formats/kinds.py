@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zipfile
 from enum import Enum
 from pathlib import Path
 
@@ -135,16 +134,12 @@ def _of_text(path: Path, head: str, suffix: str) -> Format:
 
 
 def _of_archive(path: Path) -> Format:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = set(archive.namelist())
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise DamagedDocumentError(
-            f"{path.name} is a damaged or truncated archive: {error}", "copy the file again"
-        ) from error
-    if "word/document.xml" in names:
-        return Format.DOCX
-    if "META-INF/container.xml" in names:
-        return Format.EPUB
-    name = next((name for member, name in _OFFICE.items() if member in names), "a ZIP archive")
+    from bookrag_fast.document.formats.archive import Archive  # lxml: for archives only
+
+    with Archive(path) as archive:
+        if "word/document.xml" in archive:
+            return Format.DOCX
+        if "META-INF/container.xml" in archive:
+            return Format.EPUB
+        name = next((name for part, name in _OFFICE.items() if part in archive), "a ZIP archive")
     raise UnsupportedFormatError(f"{path.name} is {name}, which is not read", _HINT)
