@@ -11,7 +11,7 @@ from bookrag_fast.config import OcrSettings
 from bookrag_fast.document.analysis.lines import Line, frame_to_page
 from bookrag_fast.document.model import BBox, Page, PageStatus
 from bookrag_fast.document.ocr.legible import fault_of
-from bookrag_fast.document.ocr.pool import ocr_task
+from bookrag_fast.document.ocr.task import ocr_task
 from bookrag_fast.document.ocr.typeset import typeset
 from bookrag_fast.document.ocr.wire import PageReading
 from bookrag_fast.document.pictures.jobs import PageFailure, PageJob
