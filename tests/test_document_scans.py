@@ -12,7 +12,7 @@ from rapidfuzz import fuzz
 
 from bookrag_fast.config import OcrSettings
 from bookrag_fast.document import Document, PageStatus, read_document
-from bookrag_fast.document.pictures import pixels as page_pictures
+from bookrag_fast.document.pictures import pixels
 from bookrag_fast.document.pictures import scans
 from bookrag_fast.document.pictures.jobs import PageJob
 from bookrag_fast.errors import (
@@ -80,7 +80,7 @@ def test_orientation_is_undone(tmp_path: Path, kind: str, orientation: int) -> N
     exif[0x0112] = orientation
     path = tmp_path / f"turned.{kind}"
     image.save(path, exif=exif, dpi=(150, 150))
-    upright = page_pictures.picture_of(PageJob("image", str(path), None, 0, WIDTH, HEIGHT), 100)[0]
+    upright = pixels.picture_of(PageJob("image", str(path), None, 0, WIDTH, HEIGHT), 100)[0]
     assert upright.shape[0] > upright.shape[1]
     ink = np.flatnonzero((upright < 128).any(axis=1))
     assert ink.max() < upright.shape[0] / 4  # the text is at the top
@@ -96,9 +96,7 @@ def test_transparency_palettes_and_deep_pixels(tmp_path: Path) -> None:
     for name, image in {"clear": clear, "palette": grey.convert("P"), "deep": deep}.items():
         path = tmp_path / f"{name}.png"
         image.save(path)
-        found = page_pictures.picture_of(PageJob("image", str(path), None, 0, WIDTH, HEIGHT), 150)[
-            0
-        ]
+        found = pixels.picture_of(PageJob("image", str(path), None, 0, WIDTH, HEIGHT), 150)[0]
         whole = np.asarray(grey, np.float32)
         assert np.abs(found.astype(np.float32) - whole).mean() < 12, name
 
@@ -107,7 +105,7 @@ def test_a_large_picture_is_read_smaller(tmp_path: Path) -> None:
     path = tmp_path / "large.jpg"
     page(tmp_path, dpi=600).save(path, dpi=(600, 600))
     job = PageJob("image", str(path), None, 0, WIDTH, HEIGHT)
-    grey, scale = page_pictures.picture_of(job, 200)
+    grey, scale = pixels.picture_of(job, 200)
     assert grey.shape == pytest.approx((HEIGHT * 200 / 72, WIDTH * 200 / 72), rel=0.01)
     assert scale == pytest.approx(200 / 72, rel=0.01)
 
@@ -178,9 +176,9 @@ def test_a_page_inside_a_tiff_may_not_be_a_bomb(
     Image.new("L", (100, 100), 255).save(
         path, save_all=True, append_images=[Image.new("L", (3000, 3000), 255)]
     )
-    monkeypatch.setattr(page_pictures, "MAX_SOURCE_PIXELS", 1_000_000)
+    monkeypatch.setattr(pixels, "MAX_SOURCE_PIXELS", 1_000_000)
     with pytest.raises(ValueError, match="more than"):
-        page_pictures.picture_of(PageJob("image", str(path), None, 1, WIDTH, HEIGHT), 100)
+        pixels.picture_of(PageJob("image", str(path), None, 1, WIDTH, HEIGHT), 100)
 
 
 def test_a_file_that_only_begins_like_an_image(tmp_path: Path) -> None:
