@@ -12,8 +12,7 @@ from rapidfuzz import fuzz
 
 from bookrag_fast.config import OcrSettings
 from bookrag_fast.document import Document, PageStatus, read_document
-from bookrag_fast.document.pictures import pixels
-from bookrag_fast.document.pictures import scans
+from bookrag_fast.document.pictures import pixels, scans
 from bookrag_fast.document.pictures.jobs import PageJob
 from bookrag_fast.errors import (
     DocumentError,
