@@ -13,9 +13,10 @@ from bookrag_fast.index.lexicon import build_lexicon, tokenize
 from bookrag_fast.index.model import Entity, Merge, Node, NodeKind, Relation
 from bookrag_fast.index.neighbours import nearest
 from bookrag_fast.models.protocols import EmbedderInfo, FloatMatrix
+from bookrag_fast.models.twins import LocalEmbedder
 
 
-class HashEmbedder:
+class HashEmbedder(LocalEmbedder):
     """Words to fixed random directions: equal words are near, everything else is far. Real
     embedders have tests of their own."""
 

@@ -20,11 +20,12 @@ from bookrag_fast.index.resolution import resolve
 from bookrag_fast.index.sameness import form_of, rule_for
 from bookrag_fast.models.protocols import EmbedderInfo, FloatMatrix
 from bookrag_fast.models.static import WordLlamaEmbedder
+from bookrag_fast.models.twins import LocalEmbedder
 
 WORDLLAMA = WordLlamaEmbedder()
 
 
-class LetterEmbedder:
+class LetterEmbedder(LocalEmbedder):
     """Counts of letter pairs: near for near spellings, and fast."""
 
     info = EmbedderInfo("letters", 64)

@@ -24,11 +24,17 @@ __all__ = [
     "ModelError",
     "ModelMismatchError",
     "ModelNotFoundError",
+    "ModelRateLimitError",
+    "ModelRefusedError",
+    "ModelReplyError",
+    "ModelTimeoutError",
+    "ModelUnavailableError",
     "NewerIndexError",
     "NoTextLayerError",
     "NotAPdfError",
     "QueryError",
     "ShelfBusyError",
+    "SpendingLimitError",
     "TooLargeError",
     "UnknownBookError",
     "UnknownNodeError",
@@ -241,6 +247,56 @@ class ModelNotFoundError(ModelError):
 
     code = "model_not_found"
     exit_code = 31
+
+
+class ModelUnavailableError(ModelError):
+    """An endpoint cannot be reached, fails, or is left alone for a while after it failed often.
+
+    Worth trying again; ``retry_after`` is how many seconds it asked to be left alone, if it did.
+    """
+
+    code = "model_unavailable"
+    exit_code = 32
+
+    def __init__(self, message: str, hint: str = "", *, retry_after: float | None = None) -> None:
+        super().__init__(message, hint)
+        self.retry_after = retry_after
+
+
+class ModelRateLimitError(ModelUnavailableError):
+    """An endpoint refuses more calls for now."""
+
+    code = "model_rate_limit"
+    exit_code = 33
+
+
+class ModelTimeoutError(ModelError):
+    """A model did not answer within its deadline; the call was cancelled."""
+
+    code = "model_timeout"
+    exit_code = 34
+
+
+class ModelRefusedError(ModelError):
+    """An endpoint does not take the call as it is: key, name of the model, or request."""
+
+    code = "model_refused"
+    exit_code = 35
+
+
+class ModelReplyError(ModelError):
+    """A model's reply is none: empty, too long, of the wrong shape, or not finite."""
+
+    code = "model_reply"
+    exit_code = 36
+
+
+class SpendingLimitError(ModelError):
+    """The budget of the configuration is spent. What was paid for is kept, so that the same work
+    goes on from there once there is a budget again."""
+
+    code = "spending_limit"
+    exit_code = 37
 
 
 class QueryError(BookragError):

@@ -33,7 +33,6 @@ from bookrag_fast.library.arguments import (
 )
 from bookrag_fast.library.files import book_id_of, checked_sha256, remembered, sha256_of
 from bookrag_fast.library.progress import ProgressReporter
-from bookrag_fast.library.runner import LoopRunner
 from bookrag_fast.library.shelf import Shelf
 from bookrag_fast.library.types import (
     AnswerEvent,
@@ -43,6 +42,7 @@ from bookrag_fast.library.types import (
     ProgressCallback,
     TreeNode,
 )
+from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models import create_embedder
 from bookrag_fast.models.protocols import Embedder
 from bookrag_fast.query.executor import Executor

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bookrag_fast.errors import ConfigError
 from bookrag_fast.models.protocols import Embedder, EmbedderInfo, FloatMatrix
+from bookrag_fast.models.twins import LocalEmbedder
 
-__all__ = ["Embedder", "EmbedderInfo", "FloatMatrix", "create_embedder"]
+__all__ = ["Embedder", "EmbedderInfo", "FloatMatrix", "LocalEmbedder", "create_embedder"]
 
 
 def create_embedder(spec: str) -> Embedder:

@@ -13,6 +13,7 @@ from bookrag_fast.errors import InvalidArgumentError, ModelError, ModelNotFoundE
 from bookrag_fast.models.files import fingerprint
 from bookrag_fast.models.protocols import EmbedderInfo, FloatMatrix
 from bookrag_fast.models.sessions import open_session
+from bookrag_fast.models.twins import LocalEmbedder
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -35,7 +36,7 @@ _CPU_TOKENS = 768
 _CHARS_PER_TOKEN = 32
 
 
-class OnnxEmbedder:
+class OnnxEmbedder(LocalEmbedder):
     """Embedder from a folder with ``model.onnx`` and ``tokenizer.json``.
 
     Implements `models.protocols.Embedder`. Texts are sorted by length and run in batches, so that

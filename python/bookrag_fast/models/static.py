@@ -24,6 +24,7 @@ import numpy.typing as npt
 from bookrag_fast.errors import InvalidArgumentError, ModelError, ModelNotFoundError
 from bookrag_fast.models.files import fingerprint
 from bookrag_fast.models.protocols import EmbedderInfo, FloatMatrix
+from bookrag_fast.models.twins import LocalEmbedder
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -52,7 +53,7 @@ class _Loaded:
     tokenizer: Tokenizer
 
 
-class WordLlamaEmbedder:
+class WordLlamaEmbedder(LocalEmbedder):
     """Static embedder of 256 dimensions. Implements `models.protocols.Embedder`.
 
     Cheap to construct; the table (32 MB as float32) is read on first use, once, and may then be

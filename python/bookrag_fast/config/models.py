@@ -1,0 +1,164 @@
+"""Settings of models: which there are, what they are used for, what they may cost."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SecretStr, model_validator
+
+from bookrag_fast.config.areas import Section
+
+__all__ = [
+    "BudgetSettings",
+    "CacheSettings",
+    "ChatModelSettings",
+    "EmbeddingsModelSettings",
+    "EndpointSettings",
+    "ModelSettings",
+    "OnnxEmbedderSettings",
+    "OnnxRerankerSettings",
+    "PriceSettings",
+    "RerankModelSettings",
+    "RoleSettings",
+    "RolesSettings",
+]
+
+
+class PriceSettings(Section):
+    """What a million tokens cost, in US dollars. Nothing is known of prices but what is set."""
+
+    input: float = Field(0.0, ge=0, description="USD for a million prompt tokens")
+    output: float = Field(0.0, ge=0, description="USD for a million completion tokens")
+
+
+class EndpointSettings(Section):
+    """A server's endpoint, and how hard it may be pressed."""
+
+    base_url: str = Field(description='up to and with "/v1", e.g. http://localhost:8000/v1')
+    model: str = Field(description="what the server calls the model")
+    api_key: SecretStr | None = Field(None, description="better: api_key_env")
+    api_key_env: str = Field("", description="environment variable that holds the key")
+    headers: dict[str, SecretStr] = Field({}, description="sent with every call")
+    ca_file: str = Field("", description="certificates to trust instead of the system's")
+    timeout_s: float = Field(60.0, gt=0, le=3600, description="of one call, retries included")
+    retries: int = Field(4, ge=0, le=20, description="of a call that failed in passing")
+    concurrency: int = Field(8, ge=1, le=1024, description="calls at once, over all roles")
+    requests_per_minute: int | None = Field(None, ge=1, description="None: as many as it takes")
+    tokens_per_minute: int | None = Field(None, ge=1, description="prompt and completion")
+    price: PriceSettings = PriceSettings()
+
+
+class ChatModelSettings(EndpointSettings):
+    """A language model behind an OpenAI-compatible chat endpoint."""
+
+    kind: Literal["chat"] = "chat"
+    context_tokens: int = Field(8192, ge=512, description="prompt and completion together")
+    max_tokens: int = Field(2048, ge=16, description="most of one completion")
+    temperature: float = Field(0.0, ge=0, le=2)
+    structured: Literal["auto", "schema", "json", "prompt"] = Field(
+        "auto", description="how JSON is asked for; auto: the best that the server takes"
+    )
+    vision: bool = Field(False, description="whether it sees images")
+    max_images: int = Field(4, ge=1, le=64, description="of one call, if it sees")
+    api_version: str = Field("", description="of Azure OpenAI; empty elsewhere")
+    extra_body: dict[str, Any] = Field({}, description="sent along, e.g. to stop thinking")
+
+
+class EmbeddingsModelSettings(EndpointSettings):
+    """An embedding model behind an OpenAI-compatible endpoint."""
+
+    kind: Literal["embeddings"]
+    dimension: int | None = Field(None, ge=1, le=16384, description="cut to this (Matryoshka)")
+    batch_size: int = Field(64, ge=1, le=2048, description="texts of one call")
+    max_tokens: int = Field(512, ge=8, description="of a text; longer ones are cut")
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+
+class RerankModelSettings(EndpointSettings):
+    """A reranker behind a rerank endpoint of the shape of Jina and Cohere (vLLM, TEI …)."""
+
+    kind: Literal["rerank"]
+    batch_size: int = Field(64, ge=1, le=1024, description="texts of one call")
+    max_tokens: int = Field(512, ge=8, description="of a text; longer ones are cut")
+
+
+class _OnnxSettings(Section):
+    source: str = Field(description="a folder, a package that ships the model, or a hub's name")
+    download: bool = Field(False, description="fetch a hub's model if it is not here yet")
+    file: str = Field("", description="the model's file in there; empty: the usual places")
+    providers: list[str] | None = Field(None, description="None: CUDA where it works, else CPU")
+    tensorrt: bool = Field(False, description="try TensorRT before CUDA")
+    threads: int = Field(0, ge=0, le=256, description="on the CPU; 0: one a physical core")
+    max_tokens: int = Field(256, ge=3, le=32768, description="of a text; longer ones are cut")
+    batch_size: int = Field(32, ge=1, le=4096, description="most texts of one run")
+
+
+class OnnxEmbedderSettings(_OnnxSettings):
+    """An embedding model run in this process."""
+
+    kind: Literal["onnx-embedder"]
+    pooling: Literal["mean", "cls", "last"] = "mean"
+    dimension: int | None = Field(None, ge=1, le=16384, description="cut to this (Matryoshka)")
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+
+class OnnxRerankerSettings(_OnnxSettings):
+    """A reranker run in this process: a cross-encoder, or token vectors for late interaction."""
+
+    kind: Literal["onnx-reranker"]
+    method: Literal["cross-encoder", "late-interaction"] = "cross-encoder"
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+
+ModelSettings = Annotated[
+    ChatModelSettings
+    | EmbeddingsModelSettings
+    | RerankModelSettings
+    | OnnxEmbedderSettings
+    | OnnxRerankerSettings,
+    Field(discriminator="kind"),
+]
+
+
+class RoleSettings(Section):
+    """The model of a role, and how many calls of that role may run at once."""
+
+    model: str = Field(description="the name of one of `models`")
+    concurrency: int | None = Field(None, ge=1, le=1024, description="None: as the model's")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, value: object) -> object:
+        """``plan = "small"`` says the same as ``plan = {model = "small"}``."""
+        return {"model": value} if isinstance(value, str) else value
+
+
+class RolesSettings(Section):
+    """What language models are used for; a role without one is played by rules."""
+
+    sections: RoleSettings | None = Field(None, description="which candidates are headings")
+    extract: RoleSettings | None = Field(None, description="entities of a question")
+    resolve: RoleSettings | None = Field(None, description="which entities are the same")
+    plan: RoleSettings | None = Field(None, description="classification, decomposition, sections")
+    answer: RoleSettings | None = Field(None, description="Map and Reduce")
+    vision: RoleSettings | None = Field(None, description="Map over figures; must see")
+    summarise: RoleSettings | None = Field(None, description="summaries of sections, if wanted")
+
+
+class CacheSettings(Section):
+    """Replies of models, kept for the next time."""
+
+    enabled: bool = True
+    max_mb: int = Field(1024, ge=1, description="the least recently used go first")
+
+
+class BudgetSettings(Section):
+    """What models may take; at the limit work stops, and goes on later from there."""
+
+    usd_per_day: float | None = Field(None, ge=0)
+    usd_per_book: float | None = Field(None, ge=0)
+    tokens_per_day: int | None = Field(None, ge=0)
+    tokens_per_book: int | None = Field(None, ge=0)

@@ -1,0 +1,116 @@
+"""What language models are asked to do, and what the engine asks through: a model in a role.
+
+A model in a role never fails the work that it serves: whatever goes wrong comes back as an
+`Outcome` without a value, for which the caller puts its offline answer. Only a spent budget and a
+cancellation pass through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Generic, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from bookrag_fast.models.protocols import Embedder, Image, ModelInfo, Reranker, TokenUsage
+from bookrag_fast.prompts import RenderedPrompt
+
+__all__ = ["ModelSet", "Outcome", "Role", "RoleModel"]
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+
+
+class Role(str, Enum):
+    SECTIONS = "sections"
+    EXTRACT = "extract"
+    RESOLVE = "resolve"
+    PLAN = "plan"
+    ANSWER = "answer"
+    VISION = "vision"
+    SUMMARISE = "summarise"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T]):
+    """What became of a question to a model.
+
+    ``value`` is None when no reply could be used, and ``problem`` says why, in words. ``steps``
+    are what it took: "cleaned", "repaired", "asked again", "offline".
+    """
+
+    value: T | None
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    steps: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class RoleModel(Protocol):
+    """A language model in a role. Safe to share; calls may run at once on any number of loops.
+
+    Every method raises SpendingLimitError when the budget is spent, and no other ModelError.
+    """
+
+    @property
+    def role(self) -> Role: ...
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    @property
+    def max_images(self) -> int:
+        """Most images of one question; 0 for a model that does not see."""
+        ...
+
+    async def ask(
+        self,
+        prompt: RenderedPrompt,
+        schema: type[M],
+        *,
+        book: str = "",
+        images: Sequence[Image] = (),
+        max_tokens: int = 1024,
+        expected_tokens: int = 0,
+    ) -> Outcome[M]:
+        """A reply that follows a schema. ``expected_tokens`` is what a usual one takes, for
+        estimates."""
+        ...
+
+    async def write(
+        self,
+        prompt: RenderedPrompt,
+        *,
+        book: str = "",
+        images: Sequence[Image] = (),
+        max_tokens: int = 1024,
+        expected_tokens: int = 0,
+    ) -> Outcome[str]:
+        """A reply in prose, without what the model thought before it."""
+        ...
+
+    def stream(
+        self,
+        prompt: RenderedPrompt,
+        *,
+        book: str = "",
+        images: Sequence[Image] = (),
+        max_tokens: int = 1024,
+        expected_tokens: int = 0,
+    ) -> AsyncIterator[str | Outcome[str]]:
+        """`write`, in pieces as they come, then the outcome with the whole text."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSet:
+    """The models of a library: an embedder, perhaps a reranker, and one for each role that is not
+    played by rules."""
+
+    embedder: Embedder
+    reranker: Reranker | None = None
+    roles: Mapping[Role, RoleModel] = field(default_factory=dict)
+
+    def role(self, role: Role) -> RoleModel | None:
+        return self.roles.get(role)
