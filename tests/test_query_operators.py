@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bookrag_fast.config import RetrievalSettings
 from bookrag_fast.errors import BudgetError, QueryError
+from bookrag_fast.models.roles import ModelSet
 from bookrag_fast.query import reasoners, selectors
 from bookrag_fast.query.executor import Executor
 from bookrag_fast.query.formulators import extract
@@ -22,6 +23,7 @@ from retrieval_twin import skyline_ranker
 EMBEDDER = HashEmbedder()
 INDEX = small_index(EMBEDDER)
 SETTINGS = RetrievalSettings()
+EXECUTOR = Executor(ModelSet(EMBEDDER), SETTINGS)
 
 
 def linked(text: str, distance: float = 0.3) -> dict[str, float]:
@@ -188,7 +190,7 @@ def test_skyline_ranker_keeps_the_front_and_fills_up(
 
 
 def ask(text: str, budget: int = 4000):  # type: ignore[no-untyped-def]
-    return Executor(EMBEDDER, SETTINGS).ask([INDEX], text, budget)
+    return EXECUTOR.ask([INDEX], text, budget)
 
 
 def test_an_answer_quotes_and_cites() -> None:
@@ -250,21 +252,24 @@ def test_a_filter_on_a_part_that_is_not_there_falls_back() -> None:
     ],
 )
 def test_pages_that_are_not_there_are_spoken_of(question: str, note: str | None) -> None:
-    for result in (ask(question), Executor(EMBEDDER, SETTINGS).search([INDEX], question, 500)):
+    for result in (
+        ask(question),
+        EXECUTOR.search([INDEX], question, 500),
+    ):
         assert len(result.notes) == (note is not None)
         assert not note or note in result.notes[0]
         assert result.to_json().get("notes", []) == list(result.notes)
 
 
 def test_named_tables_and_pages_come_first() -> None:
-    search = Executor(EMBEDDER, SETTINGS).search
+    search = EXECUTOR.search
     assert search([INDEX], "What does Table 1 say?", 2000).evidence[0].node_id == 8
     assert search([INDEX], "What is on page ii?", 2000).evidence[0].node_id == 2
 
 
 def test_evidence_stays_within_the_budget() -> None:
     for budget in (1, 5, 20, 60, 2000):
-        result = Executor(EMBEDDER, SETTINGS).search([INDEX], "pressure of the pump", budget)
+        result = EXECUTOR.search([INDEX], "pressure of the pump", budget)
         assert len(result.evidence) >= 1
         assert sum(e.tokens for e in result.evidence) <= budget
     ids = [e.node_id for e in result.evidence]
@@ -272,7 +277,7 @@ def test_evidence_stays_within_the_budget() -> None:
 
 
 def test_what_must_be_shortened_ends_with_a_sentence_or_a_word() -> None:
-    search = Executor(EMBEDDER, SETTINGS).search
+    search = EXECUTOR.search
     first = search([INDEX], "level plate of steel", 10).evidence[0]
     assert first.text == "Mount the pump on a level plate."
     first = search([INDEX], "level plate of steel", 4).evidence[0]
@@ -282,11 +287,11 @@ def test_what_must_be_shortened_ends_with_a_sentence_or_a_word() -> None:
 
 
 def test_searching_for_an_aggregate_fills_the_budget() -> None:
-    result = Executor(EMBEDDER, SETTINGS).search([INDEX], "How many tables are there?", 2000)
+    result = EXECUTOR.search([INDEX], "How many tables are there?", 2000)
     assert result.plan.category is Category.GLOBAL
     assert result.evidence[0].node_id == 8
     assert len(result.evidence) > 1
-    small = Executor(EMBEDDER, SETTINGS).search([INDEX], "How many tables are there?", 16)
+    small = EXECUTOR.search([INDEX], "How many tables are there?", 16)
     assert sum(e.tokens for e in small.evidence) <= 16
 
 

@@ -43,8 +43,9 @@ from bookrag_fast.library.types import (
     TreeNode,
 )
 from bookrag_fast.loops import LoopRunner
-from bookrag_fast.models import create_embedder
+from bookrag_fast.models.create import create_models
 from bookrag_fast.models.protocols import Embedder
+from bookrag_fast.models.roles import ModelSet
 from bookrag_fast.query.executor import Executor
 from bookrag_fast.query.plan import Answer, Evidence, QueryPlan, SearchResult
 
@@ -63,8 +64,10 @@ class Library:
     Every method raises InvalidArgumentError for an argument of a wrong type.
     """
 
-    def __init__(self, folder: Path, embedder: Embedder, settings: Settings) -> None:
-        self._embedder = embedder
+    def __init__(
+        self, folder: Path, models: ModelSet, settings: Settings, runner: LoopRunner
+    ) -> None:
+        self._models = models
         self._settings = settings
         self._shelf = Shelf(folder, keep_open=settings.open_books)
         self._reader = IsolatedReader(
@@ -73,8 +76,8 @@ class Library:
             ocr=settings.ocr,
             layout=settings.layout,
         )
-        self._executor = Executor(embedder, settings.retrieval)
-        self._runner = LoopRunner()
+        self._executor = Executor(models, settings.retrieval)
+        self._runner = runner
 
     @classmethod
     def open(
@@ -100,8 +103,9 @@ class Library:
         if embedder is not None and not isinstance(embedder, Embedder):
             refuse("embedder", embedder, "an Embedder")
         chosen = settings if settings is not None else load_settings()
-        model = embedder if embedder is not None else create_embedder(chosen.embedder)
-        return cls(folder, model, chosen)
+        runner = LoopRunner()
+        models = create_models(chosen, folder=folder, runner=runner, embedder=embedder)
+        return cls(folder, models, chosen, runner)
 
     def close(self) -> None:
         """Release files and threads. The library cannot be used afterwards."""
@@ -126,7 +130,7 @@ class Library:
 
     @property
     def embedder(self) -> Embedder:
-        return self._embedder
+        return self._models.embedder
 
     # --- adding and removing ----------------------------------------------------------------
 
@@ -431,7 +435,7 @@ class Library:
 
     def check(self) -> list[Problem]:
         """What is wrong with the shelf, each with what mends it; empty when all is well."""
-        return self._shelf.check(self._embedder.info)
+        return self._shelf.check(self._models.embedder.info)
 
     # --- the work itself, on worker threads ---------------------------------------------------
 
@@ -444,13 +448,13 @@ class Library:
     ) -> Book:
         sha256 = checked_sha256(path, max_mb=self._settings.max_file_mb)
         known = self._shelf.catalogue.version(book_id_of(sha256, pages))
-        info = self._embedder.info
+        info = self._models.embedder.info
         if known is not None and known[1] == info.fingerprint and self._intact(known[0].id):
             return known[0]
         document = self._read(path, password, pages, reporter)
         index = build_index(
             document,
-            self._embedder,
+            self._models.embedder,
             self._settings,
             book_id=book_id_of(document.sha256, document.span),
             source=remembered(path),
@@ -507,7 +511,7 @@ class Library:
         return indexes
 
     def _check_model(self, index: BookIndex) -> None:
-        made, used = index.meta.embedder, self._embedder.info
+        made, used = index.meta.embedder, self._models.embedder.info
         if (made.fingerprint, made.dimension) == (used.fingerprint, used.dimension):
             return
         raise ModelMismatchError(

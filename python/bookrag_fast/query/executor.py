@@ -11,7 +11,7 @@ from bookrag_fast.config import RetrievalSettings
 from bookrag_fast.errors import BudgetError, InvalidArgumentError
 from bookrag_fast.index.book_index import BookIndex, count_tokens
 from bookrag_fast.index.model import NodeKind
-from bookrag_fast.models.protocols import Embedder
+from bookrag_fast.models.roles import ModelSet
 from bookrag_fast.query import synthesizers
 from bookrag_fast.query.aggregation import aggregate, select_nodes
 from bookrag_fast.query.plan import (
@@ -40,8 +40,9 @@ _SENTENCE_END = re.compile(r"[.!?。！？][\"'”’)]*(?=\s|$)|\n|(?<=[。！�
 class Executor:
     """Plans and runs questions. Holds no book; safe to share between threads."""
 
-    def __init__(self, embedder: Embedder, settings: RetrievalSettings) -> None:
-        self._embedder = embedder
+    def __init__(self, models: ModelSet, settings: RetrievalSettings) -> None:
+        self._models = models
+        self._embedder = models.embedder
         self._settings = settings
 
     def search(self, books: Sequence[BookIndex], question: str, budget: int) -> SearchResult:
