@@ -466,7 +466,12 @@ class FakeEndpoint:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One exchange of a connection; whether there may be another."""
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        first = await reader.readexactly(1)
+        if first == b"\x16":  # TLS, which this server was not told to speak
+            writer.write(b"HTTP/1.1 400 -\r\nconnection: close\r\n\r\n")
+            return False
+        rest = await reader.readuntil(b"\r\n\r\n")
+        head = (first + rest).decode("latin-1").split("\r\n")
         _, path, _ = head[0].split(" ", 2)
         fields = [line.partition(":") for line in head[1:] if line]
         headers = {name.lower(): value.strip() for name, _, value in fields}

@@ -1,0 +1,122 @@
+"""The HTTP of one endpoint: bodies out, parsed replies in, every fault in our own errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+import httpx2
+import openai
+
+from bookrag_fast._version import __version__
+from bookrag_fast.config import EndpointSettings
+from bookrag_fast.models.endpoints.address import Address, address_of, trusted
+from bookrag_fast.models.endpoints.faults import Faults
+from bookrag_fast.models.endpoints.transport import BoundedTransport
+
+__all__ = ["EndpointClient"]
+
+_CONNECT_S = 10.0  # a server that is there takes a connection sooner
+_PLACEHOLDER = "sent by the transport"  # what the openai client has for a key
+
+
+class EndpointClient:
+    """Calls run on one loop. Makes one attempt a call, follows no redirect, uses no proxy, and
+    sends no header that the settings do not name, whatever the environment says.
+
+    Raises:
+        ConfigError: an address, key or certificate that cannot be used.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: EndpointSettings,
+        *,
+        reply_limit: int,
+        events_limit: int = 0,
+        api_version: str = "",
+    ) -> None:
+        address = address_of(name, settings)
+        self.host = address.host
+        self.faults = Faults(name, address.host, settings.model, address.secrets)
+        self._transport = BoundedTransport(
+            httpx2.AsyncHTTPTransport(
+                verify=trusted(name, settings.ca_file) if settings.ca_file else address.secure,
+                trust_env=False,
+                limits=httpx2.Limits(
+                    max_connections=settings.concurrency,
+                    max_keepalive_connections=settings.concurrency,
+                    keepalive_expiry=30.0,
+                ),
+            ),
+            headers=_headers(address, azure=bool(api_version)),
+            reply_limit=reply_limit,
+            events_limit=events_limit,
+        )
+        timeout = httpx2.Timeout(
+            settings.timeout_s, connect=min(_CONNECT_S, settings.timeout_s), pool=None
+        )
+        self._client = _openai_client(
+            address,
+            api_version,
+            httpx2.AsyncClient(
+                transport=self._transport, timeout=timeout, follow_redirects=False, trust_env=False
+            ),
+        )
+
+    def limit_replies(self, size: int) -> None:
+        """To so many bytes from now on."""
+        self._transport.reply_limit = size
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """The JSON of the reply, of any shape. Raises ModelError."""
+        with self.faults.named():
+            reply = await self._client.post(path, cast_to=object, body=body)
+            # Whatever is not declared to be JSON, or is none, comes as it is.
+            return json.loads(reply) if isinstance(reply, str) else reply
+
+    async def events(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[Any, None]:
+        """The JSON of each event of a streamed reply. Raises ModelError."""
+        with self.faults.named():
+            stream = await self._client.post(
+                path,
+                cast_to=object,
+                body={**body, "stream": True},
+                stream=True,
+                stream_cls=openai.AsyncStream[object],
+            )
+            async with stream:
+                async for event in stream:
+                    yield event
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+
+def _headers(address: Address, *, azure: bool) -> dict[str, str]:
+    headers = {"User-Agent": f"bookrag-fast/{__version__}"}
+    if address.key:
+        headers |= {"api-key": address.key} if azure else {"Authorization": f"Bearer {address.key}"}
+    given = {name.lower() for name in address.headers}
+    return {k: v for k, v in headers.items() if k.lower() not in given} | address.headers
+
+
+def _openai_client(
+    address: Address, api_version: str, http_client: httpx2.AsyncClient
+) -> openai.AsyncOpenAI:
+    """The key is the transport's: the client never sees it, and cannot take another one from the
+    environment."""
+    if not api_version:
+        return openai.AsyncOpenAI(
+            api_key=_PLACEHOLDER, base_url=address.url, max_retries=0, http_client=http_client
+        )
+    url = address.url if "/openai" in address.url else f"{address.url}/openai"
+    return openai.AsyncAzureOpenAI(
+        api_key=_PLACEHOLDER,
+        base_url=url,
+        api_version=api_version,
+        max_retries=0,
+        http_client=http_client,
+    )
