@@ -15,10 +15,10 @@ import pytest
 
 import fetch_test_models
 from bookrag_fast.errors import ConfigError, InvalidArgumentError, ModelError, ModelNotFoundError
-from bookrag_fast.models import Embedder, create_embedder, sessions
-from bookrag_fast.models import onnx as onnx_module
+from bookrag_fast.models import Embedder, create_embedder
 from bookrag_fast.models.doctor import Finding, runtime_report
-from bookrag_fast.models.onnx import OnnxEmbedder
+from bookrag_fast.models.onnx import OnnxEmbedder, sessions
+from bookrag_fast.models.onnx import embedder as onnx_module
 
 FOLDER = fetch_test_models.FOLDER
 needs_model = pytest.mark.skipif(

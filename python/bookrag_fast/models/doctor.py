@@ -81,7 +81,7 @@ def _check_shadowing(versions: dict[str, str | None]) -> Finding:
 
 
 def _check_providers() -> Finding:
-    from bookrag_fast.models.sessions import available_providers
+    from bookrag_fast.models.onnx.sessions import available_providers
 
     try:
         providers = available_providers()

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bookrag_fast.errors import ModelError, ModelNotFoundError
+from bookrag_fast.models.onnx.sessions import open_session
 from bookrag_fast.models.protocols import LayoutRegion
-from bookrag_fast.models.sessions import open_session
 
 __all__ = ["PicoDetLayout", "packaged_model"]
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from bookrag_fast.errors import InvalidArgumentError, ModelError, ModelNotFoundError
 from bookrag_fast.models.files import fingerprint
+from bookrag_fast.models.onnx.sessions import open_session
 from bookrag_fast.models.protocols import EmbedderInfo, FloatMatrix
-from bookrag_fast.models.sessions import open_session
 from bookrag_fast.models.twins import LocalEmbedder
 
 if TYPE_CHECKING:

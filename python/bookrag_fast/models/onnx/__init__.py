@@ -1,0 +1,7 @@
+"""Models in ONNX form, run in this process by onnxruntime on CUDA or the CPU."""
+
+from __future__ import annotations
+
+from bookrag_fast.models.onnx.embedder import OnnxEmbedder, Pooling
+
+__all__ = ["OnnxEmbedder", "Pooling"]
