@@ -17,7 +17,7 @@ import fetch_test_models
 from bookrag_fast.errors import ConfigError, InvalidArgumentError, ModelError, ModelNotFoundError
 from bookrag_fast.models import Embedder, create_embedder
 from bookrag_fast.models.doctor import Finding, runtime_report
-from bookrag_fast.models.onnx import OnnxEmbedder, sessions
+from bookrag_fast.models.onnx import OnnxEmbedder, network, sessions
 from bookrag_fast.models.onnx import embedder as onnx_module
 
 FOLDER = fetch_test_models.FOLDER
@@ -230,7 +230,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def build(session: FakeSession, **settings: Any) -> OnnxEmbedder:
         placement = sessions.Placement("cpu", "fake")
-        monkeypatch.setattr(onnx_module, "open_session", lambda *a, **k: (session, placement))
+        monkeypatch.setattr(network, "open_session", lambda *a, **k: (session, placement))
         return OnnxEmbedder(FOLDER, **settings)
 
     return build
@@ -302,8 +302,8 @@ def test_a_failing_run_is_a_model_error(fake: Any) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"inputs": ("pixel_values",)}, "not a text embedding model"),
-        ({"inputs": ("input_ids", "past_key_values")}, "not a text embedding model"),
+        ({"inputs": ("pixel_values",)}, "not a model for embeddings"),
+        ({"inputs": ("input_ids", "past_key_values")}, "not a model for embeddings"),
         ({"kind": "tensor(float)"}, "token ids are integers"),
         ({"outputs": (("logits", 1),)}, "no output of embeddings"),
     ],

@@ -87,6 +87,7 @@ class _OnnxSettings(Section):
     source: str = Field(description="a folder, a package that ships the model, or a hub's name")
     download: bool = Field(False, description="fetch a hub's model if it is not here yet")
     file: str = Field("", description="the model's file in there; empty: the usual places")
+    tokenizer: str = Field("", description="where tokenizer.json is, if not beside the model")
     providers: list[str] | None = Field(None, description="None: CUDA where it works, else CPU")
     tensorrt: bool = Field(False, description="try TensorRT before CUDA")
     threads: int = Field(0, ge=0, le=256, description="on the CPU; 0: one a physical core")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from bookrag_fast.models.onnx.embedder import OnnxEmbedder, Pooling
+from bookrag_fast.models.onnx.embedder import OnnxEmbedder, open_embedder
+from bookrag_fast.models.onnx.pooling import Pooling
 
-__all__ = ["OnnxEmbedder", "Pooling"]
+__all__ = ["OnnxEmbedder", "Pooling", "open_embedder"]

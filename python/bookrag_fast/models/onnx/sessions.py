@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib
+import importlib.util
 import io
 import logging
 import sys
@@ -27,6 +28,8 @@ _log = logging.getLogger(__name__)
 
 _CPU = "CPUExecutionProvider"
 _CUDA = "CUDAExecutionProvider"
+_TENSORRT = "TensorrtExecutionProvider"
+_INSTALL_TENSORRT = "pip install tensorrt-cu12"
 _INSTALL_CUDA = "pip install 'onnxruntime-gpu[cuda,cudnn]'"
 
 
@@ -48,7 +51,11 @@ def available_providers() -> tuple[str, ...]:
 
 
 def open_session(
-    model: Path, *, providers: Sequence[str] | None = None, threads: int = 0
+    model: Path,
+    *,
+    providers: Sequence[str] | None = None,
+    tensorrt: bool = False,
+    threads: int = 0,
 ) -> tuple[Any, Placement]:
     """An ``onnxruntime.InferenceSession`` and its placement. Safe from any thread.
 
@@ -56,6 +63,8 @@ def open_session(
         model: the ``.onnx`` file.
         providers: onnxruntime provider names in order of preference; None means CUDA where it
             works, else the CPU.
+        tensorrt: try TensorRT before CUDA, if ``providers`` is None. It builds an engine for the
+            shapes it meets, which takes minutes for a large model.
         threads: intra-op threads; 0 lets onnxruntime take one a physical core.
 
     Raises:
@@ -67,7 +76,7 @@ def open_session(
         raise ModelNotFoundError(f"the model file {model} is missing")
     runtime = _runtime()
     compiled = available_providers()
-    wanted, reason = _wanted(providers, compiled)
+    wanted, reason = _wanted(providers, compiled, tensorrt)
     options = runtime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
@@ -85,14 +94,17 @@ def open_session(
     session.disable_fallback()  # a failing run raises instead of printing and starting over
     first = session.get_providers()[0]
     if first != wanted[0]:
-        reason = f"{wanted[0]} did not start: its libraries do not load ({_INSTALL_CUDA})"
+        remedy = _INSTALL_TENSORRT if wanted[0] == _TENSORRT else _INSTALL_CUDA
+        reason = f"{wanted[0]} did not start: its libraries do not load ({remedy})"
     placement = Placement(first.removesuffix("ExecutionProvider").lower(), reason)
     level = logging.WARNING if providers is not None and first != providers[0] else logging.INFO
     _log.log(level, "%s runs on %s: %s", model, placement.provider, placement.reason)
     return session, placement
 
 
-def _wanted(providers: Sequence[str] | None, compiled: Sequence[str]) -> tuple[list[str], str]:
+def _wanted(
+    providers: Sequence[str] | None, compiled: Sequence[str], tensorrt: bool
+) -> tuple[list[str], str]:
     if providers is not None:
         unknown = [name for name in providers if name not in compiled]
         if unknown or not providers:
@@ -101,11 +113,38 @@ def _wanted(providers: Sequence[str] | None, compiled: Sequence[str]) -> tuple[l
                 hint=f"choose among {', '.join(compiled)}",
             )
         return [*providers, *([] if _CPU in providers else [_CPU])], "as configured"
+    cuda = _cuda_obstacle(compiled)
+    if not tensorrt:
+        return ([_CPU], cuda) if cuda else ([_CUDA, _CPU], "an NVIDIA driver is present")
+    obstacle = cuda or _tensorrt_obstacle(compiled)
+    if not obstacle:
+        return [_TENSORRT, _CUDA, _CPU], "TensorRT was asked for, and its libraries load"
+    reason = f"TensorRT was asked for, but {obstacle}"
+    return ([_CPU] if cuda else [_CUDA, _CPU]), reason
+
+
+def _cuda_obstacle(compiled: Sequence[str]) -> str:
     if _CUDA not in compiled:
-        return [_CPU], "this onnxruntime has no CUDA provider"
-    if not _driver_loads():
-        return [_CPU], "no NVIDIA driver on this machine"
-    return [_CUDA, _CPU], "an NVIDIA driver is present"
+        return "this onnxruntime has no CUDA provider"
+    return "" if _driver_loads() else "no NVIDIA driver on this machine"
+
+
+def _tensorrt_obstacle(compiled: Sequence[str]) -> str:
+    if _TENSORRT not in compiled:
+        return "this onnxruntime has no TensorRT provider"
+    return "" if _tensorrt_loads() else f"its libraries do not load ({_INSTALL_TENSORRT})"
+
+
+def _tensorrt_loads() -> bool:
+    """Loads TensorRT's library, so that onnxruntime finds it too, also out of PyPI's package."""
+    name = "nvinfer_10.dll" if sys.platform == "win32" else "libnvinfer.so.10"
+    package = importlib.util.find_spec("tensorrt_libs")
+    folders = list(package.submodule_search_locations or []) if package else []
+    for path in [name, *(str(Path(folder) / name) for folder in folders)]:
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+            return True
+    return False
 
 
 def _driver_loads() -> bool:

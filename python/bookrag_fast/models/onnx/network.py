@@ -1,0 +1,170 @@
+"""A transformer that takes token ids, loaded and warm: what all ONNX models here rest on."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bookrag_fast.errors import ModelError
+from bookrag_fast.models.onnx.sessions import open_session
+from bookrag_fast.models.onnx.tokens import TokenBatch
+
+__all__ = ["Network", "check_finite"]
+
+_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_ids"})
+
+
+# Token places a run on the CPU: beyond this the activations of a small model leave the cache and
+# a batch of long texts takes twice the time of its texts one by one (MiniLM, measured).
+_CPU_TOKENS = 768
+
+
+class Network:
+    """An onnxruntime session with its inputs and one of its outputs. One run at a time, please:
+    batching sees to that.
+
+    In a forked child the session is opened anew, since its threads are not taken along.
+
+    Args:
+        model: the ``.onnx`` file.
+        needed: what its output should be ("embeddings"), for errors.
+        choose: the name of the output to use, or None, from the ranks of the float outputs.
+        providers, tensorrt, threads: as `sessions.open_session` takes them.
+        binding: device ("cuda", "cpu") on which inputs and output are bound instead of handed
+            over; None: "cuda" where the session runs there.
+
+    ``rank`` is that of the output, ``declared`` its last dimension where the model states one.
+
+    Raises:
+        ModelNotFoundError, ModelError: as `open_session`; the model takes other inputs or has no
+            output to use.
+    """
+
+    def __init__(
+        self,
+        model: Path,
+        needed: str,
+        choose: Callable[[dict[str, int]], str | None],
+        *,
+        providers: Sequence[str] | None = None,
+        tensorrt: bool = False,
+        threads: int = 0,
+        binding: str | None = None,
+    ) -> None:
+        self.model = model
+        self._binding = binding
+        self._open = partial(
+            open_session, model, providers=providers, tensorrt=tensorrt, threads=threads
+        )
+        self._session, self.placement = self._open()
+        self._inputs = {i.name: _int_type(i, model) for i in self._session.get_inputs()}
+        unknown = sorted(set(self._inputs) - _INPUTS)
+        if unknown or "input_ids" not in self._inputs:
+            raise ModelError(
+                f"{model} is not a model for {needed} of texts: it takes {sorted(self._inputs)}",
+                hint="export with the inputs input_ids, attention_mask and token_type_ids",
+            )
+        outputs = self._session.get_outputs()
+        ranks = {o.name: len(o.shape) for o in outputs if "float" in o.type}
+        self.output = choose(ranks) or ""
+        if not self.output:
+            raise ModelError(
+                f"{model} has no output of {needed}: {sorted(o.name for o in outputs)}",
+                hint="export the model for this task, or name another file of it",
+            )
+        shape = next(o.shape for o in outputs if o.name == self.output)
+        self.rank = len(shape)
+        self.declared = shape[-1] if shape and isinstance(shape[-1], int) else None
+        _all.add(self)
+
+    def run(self, batch: TokenBatch) -> npt.NDArray[np.float32]:
+        """The output for a batch of texts, as float32.
+
+        Raises:
+            ModelError: the run failed, or the output is not one row a text.
+        """
+        if self._session is None:
+            self._session, self.placement = self._open()
+        count = len(batch.ids)
+        try:
+            raw = self._outcome(self._feed(batch))
+        except Exception as error:  # onnxruntime's own classes derive from Exception alone
+            raise ModelError(
+                f"{self.model} failed on a batch of {count} texts: {error}",
+                hint="a smaller batch_size needs less memory",
+            ) from error
+        values = np.asarray(raw, dtype=np.float32)
+        if values.ndim == 0 or values.shape[0] != count:
+            raise ModelError(
+                f"output {self.output} of {self.model} has shape {values.shape} for {count} texts"
+            )
+        return values
+
+    def most_padded(self, batch_size: int, max_tokens: int) -> int:
+        """Token places that a run should not go beyond."""
+        return _CPU_TOKENS if self.placement.provider == "cpu" else batch_size * max_tokens
+
+    def _feed(self, batch: TokenBatch) -> dict[str, npt.NDArray[Any]]:
+        values: dict[str, npt.NDArray[Any]] = {
+            "input_ids": batch.ids,
+            "attention_mask": batch.mask,
+            "token_type_ids": batch.types,
+        }
+        if "position_ids" in self._inputs:  # of the text, whichever side is padded
+            values["position_ids"] = np.maximum(batch.mask.cumsum(axis=1) - 1, 0)
+        return {
+            name: np.ascontiguousarray(values[name], dtype=dtype)
+            for name, dtype in self._inputs.items()
+        }
+
+    def _outcome(self, feed: dict[str, npt.NDArray[Any]]) -> Any:
+        device = self._binding or ("cuda" if self.placement.provider == "cuda" else None)
+        if device is None:
+            return self._session.run([self.output], feed)[0]
+        from onnxruntime import OrtValue
+
+        binding = self._session.io_binding()
+        for name, array in feed.items():
+            binding.bind_ortvalue_input(name, OrtValue.ortvalue_from_numpy(array, device, 0))
+        binding.bind_output(self.output, device)
+        self._session.run_with_iobinding(binding)
+        return binding.copy_outputs_to_cpu()[0]
+
+
+def check_finite(values: npt.NDArray[np.float32], model: Path) -> None:
+    """Raises ModelError for NaN and infinite values."""
+    if not np.isfinite(values).all():
+        raise ModelError(
+            f"{model} gave NaN or infinite values",
+            hint="a float16 model may overflow on this provider; use its float32 form",
+        )
+
+
+def _int_type(tensor: Any, model: Path) -> type[np.int64] | type[np.int32]:
+    if tensor.type == "tensor(int64)":
+        return np.int64
+    if tensor.type == "tensor(int32)":
+        return np.int32
+    raise ModelError(f"input {tensor.name} of {model} is {tensor.type}; token ids are integers")
+
+
+_all: weakref.WeakSet[Network] = weakref.WeakSet()
+# Sessions of the parent process: freeing one would wait for threads that a child does not have.
+_orphans: list[Any] = []
+
+
+def _forked() -> None:
+    for network in list(_all):
+        _orphans.append(network._session)
+        network._session = None
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_forked)
