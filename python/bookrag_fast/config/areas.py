@@ -16,7 +16,8 @@ __all__ = [
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Inputs may be secrets: messages of pydantic leave them out.
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class ResolutionSettings(Section):

@@ -6,26 +6,41 @@ with the same names. Unknown keys are refused with the nearest known one.
 
 from __future__ import annotations
 
-import difflib
 import os
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from bookrag_fast.config.mistakes import explain
+from bookrag_fast.config.references import check_references
 from bookrag_fast.config.settings import Settings
-from bookrag_fast.errors import ConfigError
+from bookrag_fast.config.sources import PREFIX, from_environment, from_file
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # Python 3.10
-    import tomli as tomllib
+__all__ = ["Origin", "SourcedSettings", "load_settings", "load_sourced"]
 
-__all__ = ["load_settings"]
 
-_PREFIX = "BOOKRAG_"
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value comes from; ``file`` is the path of a file."""
+
+    kind: Literal["default", "file", "environment", "command line"] = "default"
+    file: str = ""
+
+    def __str__(self) -> str:
+        return {"default": "the defaults", "file": self.file}.get(self.kind, f"the {self.kind}")
+
+
+@dataclass(frozen=True, slots=True)
+class SourcedSettings:
+    settings: Settings
+    origins: Mapping[str, Origin]
+
+    def origin(self, key: str) -> Origin:
+        """Of a setting by its dotted name."""
+        return _origin(key, self.origins) or Origin()
 
 
 def load_settings(
@@ -43,55 +58,56 @@ def load_settings(
         flags: top-level keys; a value of None means "not given".
 
     Raises:
-        ConfigError: unknown key (named with the nearest known one), impossible value, or a file
-            that is missing or is not TOML.
+        ConfigError: unknown key (named with the nearest known one), impossible value, the name of
+            a model that is not there, or a file that is missing or is not TOML.
     """
+    return load_sourced(file, environ=environ, **flags).settings
+
+
+def load_sourced(
+    file: str | Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    **flags: Any,
+) -> SourcedSettings:
+    """`load_settings`, with where each value comes from."""
     env = os.environ if environ is None else environ
-    merged, name = _from_file(file, env)
-    sources = dict.fromkeys(_keys(merged), name)
+    path = _chosen_file(file, env)
+    merged: dict[str, Any] = {}
+    origins: dict[str, Origin] = {}
     for origin, found in (
-        ("the environment", _from_environment(env)),
-        ("the command line", {k: v for k, v in flags.items() if v is not None}),
+        (Origin("file", str(path)), from_file(path) if path is not None else {}),
+        (Origin("environment"), from_environment(env)),
+        (Origin("command line"), {k: v for k, v in flags.items() if v is not None}),
     ):
-        sources.update(dict.fromkeys(_keys(found), origin))
+        _write_out_roles(found)
+        origins.update(dict.fromkeys(_leaves(found), origin))
         _merge(merged, found)
+
+    def where(key: str) -> str:
+        return str(_origin(key, origins) or "")
+
     try:
-        return Settings.model_validate(merged)
+        settings = Settings.model_validate(merged)
     except ValidationError as error:
-        raise _explain(error, sources) from None
+        raise explain(error, merged, where) from None
+    check_references(settings, where)
+    return SourcedSettings(settings, origins)
 
 
-def _from_file(file: str | Path | None, env: Mapping[str, str]) -> tuple[dict[str, Any], str]:
-    """What the file says, and its name."""
-    named = file if file is not None else env.get(_PREFIX + "CONFIG")
-    path = Path(named) if named is not None else Path("bookrag.toml")
-    if named is None and not path.is_file():
-        return {}, ""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8")), str(path)
-    except OSError as error:
-        raise ConfigError(f"cannot read the configuration {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+def _chosen_file(file: str | Path | None, env: Mapping[str, str]) -> Path | None:
+    named = file if file is not None else env.get(PREFIX + "CONFIG")
+    if named is not None:
+        return Path(named)
+    usual = Path("bookrag.toml")
+    return usual if usual.is_file() else None
 
 
-def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in env.items():
-        if not name.startswith(_PREFIX) or name in _RESERVED:
-            continue
-        parts = name[len(_PREFIX) :].lower().split("__")
-        place = found
-        for part in parts[:-1]:
-            place = place.setdefault(part, {})
-            if not isinstance(place, dict):
-                raise ConfigError(f"{name} names a section, but a variable sets it as a value")
-        place[parts[-1]] = value
-    return found
-
-
-# Names that start like ours but are not settings.
-_RESERVED = {"BOOKRAG_CONFIG", "BOOKRAG_ISA", "BOOKRAG_LIBRARY", "BOOKRAG_TEST_DATA"}
+def _write_out_roles(tree: Mapping[str, Any]) -> None:
+    """``plan = "small"`` as {"model": "small"}, so that another source can add to it."""
+    roles = tree.get("roles")
+    if isinstance(roles, dict):
+        roles.update({k: {"model": v} for k, v in roles.items() if isinstance(v, str)})
 
 
 def _merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:
@@ -102,40 +118,18 @@ def _merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:
             into[key] = value
 
 
-def _known_keys() -> list[str]:
-    keys: list[str] = []
-    for name, info in Settings.model_fields.items():
-        section = info.annotation
-        if isinstance(section, type) and issubclass(section, BaseModel):
-            keys += [f"{name}.{k}" for k in section.model_fields]
-        else:
-            keys.append(name)
-    return keys
-
-
-def _keys(tree: Mapping[str, Any], prefix: str = "") -> list[str]:
+def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """Dotted names of all values."""
-    found: list[str] = []
     for key, value in tree.items():
-        inner = _keys(value, f"{prefix}{key}.") if isinstance(value, Mapping) else []
-        found += inner or [f"{prefix}{key}"]
-    return found
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"
 
 
-def _explain(error: ValidationError, sources: Mapping[str, str]) -> ConfigError:
-    """The first problem, in our words, with where it stands; the nearest known key for a
-    misspelt one."""
-    first = error.errors(include_url=False)[0]
-    key = ".".join(str(p) for p in first["loc"])
-    where = sources.get(key) or next((v for k, v in sources.items() if k.startswith(key)), "")
-    place = f" in {where}" if where else ""
-    if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(key, _known_keys(), n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(_known_keys())}"
-        return ConfigError(f"unknown setting {key!r}{place}", hint)
-    problem = str(first["msg"])
-    return ConfigError(
-        f"setting {key!r}{place} is {str(first.get('input'))[:80]!r}: "
-        f"{problem[:1].lower()}{problem[1:]}",
-        "correct it, or leave it out to take the default",
-    )
+def _origin(key: str, origins: Mapping[str, Origin]) -> Origin | None:
+    """Of a value or of what stands below it, else of the section that it would stand in."""
+    if key in origins:
+        return origins[key]
+    below = [origin for name, origin in origins.items() if name.startswith(key + ".")]
+    return below[-1] if below else None

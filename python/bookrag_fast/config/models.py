@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 
 from bookrag_fast.config.areas import Section
 
 __all__ = [
+    "MODEL_KINDS",
     "BudgetSettings",
     "CacheSettings",
     "ChatModelSettings",
@@ -47,14 +49,25 @@ class EndpointSettings(Section):
     tokens_per_minute: int | None = Field(None, ge=1, description="prompt and completion")
     price: PriceSettings = PriceSettings()
 
+    @field_validator("base_url")
+    @classmethod
+    def _plain_address(cls, url: str) -> str:
+        """Nothing of it is secret, so that it may stand in messages."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("should be the address of a server, like http://localhost:8000/v1")
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise ValueError("should hold no user, password or query: use api_key_env or headers")
+        return url
+
 
 class ChatModelSettings(EndpointSettings):
     """A language model behind an OpenAI-compatible chat endpoint."""
 
-    kind: Literal["chat"] = "chat"
+    kind: Literal["chat"] = Field("chat", description="what the model is")
     context_tokens: int = Field(8192, ge=512, description="prompt and completion together")
     max_tokens: int = Field(2048, ge=16, description="most of one completion")
-    temperature: float = Field(0.0, ge=0, le=2)
+    temperature: float = Field(0.0, ge=0, le=2, description="0: always the likeliest word")
     structured: Literal["auto", "schema", "json", "prompt"] = Field(
         "auto", description="how JSON is asked for; auto: the best that the server takes"
     )
@@ -67,18 +80,18 @@ class ChatModelSettings(EndpointSettings):
 class EmbeddingsModelSettings(EndpointSettings):
     """An embedding model behind an OpenAI-compatible endpoint."""
 
-    kind: Literal["embeddings"]
+    kind: Literal["embeddings"] = Field(description="what the model is")
     dimension: int | None = Field(None, ge=1, le=16384, description="cut to this (Matryoshka)")
     batch_size: int = Field(64, ge=1, le=2048, description="texts of one call")
     max_tokens: int = Field(512, ge=8, description="of a text; longer ones are cut")
-    query_prefix: str = ""
-    passage_prefix: str = ""
+    query_prefix: str = Field("", description="put before every question")
+    passage_prefix: str = Field("", description="put before every other text")
 
 
 class RerankModelSettings(EndpointSettings):
     """A reranker behind a rerank endpoint of the shape of Jina and Cohere (vLLM, TEI …)."""
 
-    kind: Literal["rerank"]
+    kind: Literal["rerank"] = Field(description="what the model is")
     batch_size: int = Field(64, ge=1, le=1024, description="texts of one call")
     max_tokens: int = Field(512, ge=8, description="of a text; longer ones are cut")
 
@@ -98,30 +111,50 @@ class _OnnxSettings(Section):
 class OnnxEmbedderSettings(_OnnxSettings):
     """An embedding model run in this process."""
 
-    kind: Literal["onnx-embedder"]
-    pooling: Literal["mean", "cls", "last"] = "mean"
+    kind: Literal["onnx-embedder"] = Field(description="what the model is")
+    pooling: Literal["mean", "cls", "last"] = Field(
+        "mean", description="how the vectors of tokens become one"
+    )
     dimension: int | None = Field(None, ge=1, le=16384, description="cut to this (Matryoshka)")
-    query_prefix: str = ""
-    passage_prefix: str = ""
+    query_prefix: str = Field("", description="put before every question")
+    passage_prefix: str = Field("", description="put before every other text")
 
 
 class OnnxRerankerSettings(_OnnxSettings):
     """A reranker run in this process: a cross-encoder, or token vectors for late interaction."""
 
-    kind: Literal["onnx-reranker"]
-    method: Literal["cross-encoder", "late-interaction"] = "cross-encoder"
-    query_prefix: str = ""
-    passage_prefix: str = ""
+    kind: Literal["onnx-reranker"] = Field(description="what the model is")
+    method: Literal["cross-encoder", "late-interaction"] = Field(
+        "cross-encoder", description="late-interaction: MaxSim over token vectors"
+    )
+    query_prefix: str = Field("", description="put before every question")
+    passage_prefix: str = Field("", description="put before every other text")
+
+
+def _usually_chat(value: object) -> object:
+    """A model that does not say its kind is a chat model."""
+    return {"kind": "chat", **value} if isinstance(value, dict) else value
 
 
 ModelSettings = Annotated[
-    ChatModelSettings
-    | EmbeddingsModelSettings
-    | RerankModelSettings
-    | OnnxEmbedderSettings
-    | OnnxRerankerSettings,
-    Field(discriminator="kind"),
+    Annotated[
+        ChatModelSettings
+        | EmbeddingsModelSettings
+        | RerankModelSettings
+        | OnnxEmbedderSettings
+        | OnnxRerankerSettings,
+        Field(discriminator="kind"),
+    ],
+    BeforeValidator(_usually_chat),
 ]
+
+MODEL_KINDS: dict[str, type[Section]] = {
+    "chat": ChatModelSettings,
+    "embeddings": EmbeddingsModelSettings,
+    "rerank": RerankModelSettings,
+    "onnx-embedder": OnnxEmbedderSettings,
+    "onnx-reranker": OnnxRerankerSettings,
+}
 
 
 class RoleSettings(Section):
@@ -152,14 +185,14 @@ class RolesSettings(Section):
 class CacheSettings(Section):
     """Replies of models, kept for the next time."""
 
-    enabled: bool = True
+    enabled: bool = Field(True, description="whether they are")
     max_mb: int = Field(1024, ge=1, description="the least recently used go first")
 
 
 class BudgetSettings(Section):
     """What models may take; at the limit work stops, and goes on later from there."""
 
-    usd_per_day: float | None = Field(None, ge=0)
-    usd_per_book: float | None = Field(None, ge=0)
-    tokens_per_day: int | None = Field(None, ge=0)
-    tokens_per_book: int | None = Field(None, ge=0)
+    usd_per_day: float | None = Field(None, ge=0, description="US dollars, by the set prices")
+    usd_per_book: float | None = Field(None, ge=0, description="of making one index")
+    tokens_per_day: int | None = Field(None, ge=0, description="prompt and completion")
+    tokens_per_book: int | None = Field(None, ge=0, description="of making one index")

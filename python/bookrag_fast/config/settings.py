@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from bookrag_fast.config.areas import (
     LayoutSettings,
@@ -19,6 +22,16 @@ from bookrag_fast.config.models import (
 )
 
 __all__ = ["Settings"]
+
+
+def _is_name(name: str) -> str:
+    """A name is no path, and an environment variable can say it."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", name):
+        raise ValueError("a model's name is of lower-case letters, digits, - and _")
+    return name
+
+
+ModelName = Annotated[str, AfterValidator(_is_name)]
 
 
 class Settings(Section):
@@ -41,7 +54,7 @@ class Settings(Section):
     layout: LayoutSettings = LayoutSettings()
     resolution: ResolutionSettings = ResolutionSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
-    models: dict[str, ModelSettings] = Field({}, description="models by name")
+    models: dict[ModelName, ModelSettings] = Field({}, description="models by name")
     roles: RolesSettings = RolesSettings()
     cache: CacheSettings = CacheSettings()
     budget: BudgetSettings = BudgetSettings()
