@@ -21,6 +21,7 @@ from typer.core import TyperGroup
 
 from bookrag_fast.cli import (
     ask_cmd,
+    config_cmd,
     doctor_cmd,
     eval_cmd,
     index_cmd,
@@ -165,4 +166,5 @@ app.command("list")(shelf_cmd.list_books)
 app.command("rm")(shelf_cmd.remove)
 app.command("serve")(serve_cmd.serve)
 app.command("doctor")(doctor_cmd.doctor)
+app.add_typer(config_cmd.app, name="config")
 app.add_typer(eval_cmd.app, name="eval")

@@ -193,6 +193,6 @@ class BudgetSettings(Section):
     """What models may take; at the limit work stops, and goes on later from there."""
 
     usd_per_day: float | None = Field(None, ge=0, description="US dollars, by the set prices")
-    usd_per_book: float | None = Field(None, ge=0, description="of making one index")
+    usd_per_book: float | None = Field(None, ge=0, description="for one book")
     tokens_per_day: int | None = Field(None, ge=0, description="prompt and completion")
-    tokens_per_book: int | None = Field(None, ge=0, description="of making one index")
+    tokens_per_book: int | None = Field(None, ge=0, description="for one book")

@@ -1,0 +1,104 @@
+"""`bookrag config`: the file that it writes, and what it shows."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bookrag_fast.cli.main import app
+from bookrag_fast.config import Settings, load_settings
+from bookrag_fast.config.keys import known_keys
+from bookrag_fast.config.models import MODEL_KINDS
+from bookrag_fast.config.template import settings_file
+
+SECRET = "sk-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def bookrag(*args: str, **env: str) -> Result:
+    return CliRunner().invoke(app, ["config", *args], env=env)
+
+
+def test_the_written_file_changes_nothing() -> None:
+    assert bookrag("init").exit_code == 0
+    assert load_settings("bookrag.toml", environ={}) == Settings()
+    assert bookrag("init", "other.toml").exit_code == 0
+    assert Path("other.toml").read_text("utf-8") == settings_file()
+
+
+def test_an_existing_file_is_kept() -> None:
+    Path("bookrag.toml").write_text("open_books = 3\n")
+    result = bookrag("init", "--json")
+    assert result.exit_code == 3
+    assert "is there already" in json.loads(result.stdout)["error"]["message"]
+    assert Path("bookrag.toml").read_text() == "open_books = 3\n"
+    assert bookrag("init", "no/such/folder.toml").exit_code == 3
+
+
+def test_what_stands_commented_out_is_the_defaults() -> None:
+    """All lines with a value put into force, before the examples of models begin."""
+    top = settings_file().partition("# ----")[0]
+    active = re.sub(r"^# (\[\w+\]|\w+ = (?!\(none\)))", r"\1", top, flags=re.MULTILINE)
+    Path("all.toml").write_text(active, "utf-8")
+    assert load_settings("all.toml", environ={}) == Settings()
+    values = Settings().model_dump(exclude_none=True, exclude={"models", "roles"})
+    for name, value in values.items():
+        for key in value if isinstance(value, dict) else [name]:
+            assert re.search(rf"^{key} = ", active, flags=re.MULTILINE), key
+
+
+def test_every_key_is_in_it() -> None:
+    text = settings_file()
+    models = {kind: {"kind": kind} for kind in MODEL_KINDS}
+    for key in known_keys(models):
+        if not key.startswith(("roles.", "models.")):
+            assert re.search(rf"^# {key.rpartition('.')[2]} = ", text, flags=re.MULTILINE), key
+        elif key.startswith("models.") and ".price." not in key:
+            assert re.search(rf"^#   {key.rpartition('.')[2]} = ", text, flags=re.MULTILINE), key
+
+
+def test_the_examples_of_models_load() -> None:
+    _, _, examples = settings_file().partition("Examples:")
+    examples = examples.partition("# All keys")[0]
+    active = re.sub(r"^# (\[.*|\w+ = .*)$", r"\1", examples, flags=re.MULTILINE)
+    Path("all.toml").write_text('embedder = "vectors"\nreranker = "ranks"\n' + active, "utf-8")
+    models = load_settings("all.toml", environ={}).models
+    assert {"qwen", "small", "gemma", "openai", "vectors", "ranks", "minilm"} == set(models)
+
+
+def test_show_names_the_source_of_everything() -> None:
+    Path("bookrag.toml").write_text("open_books = 7\n")
+    result = bookrag("show", "--json", BOOKRAG_RETRIEVAL__DAMPING="0.25")
+    shown = {s["key"]: s for s in json.loads(result.stdout)["settings"]}
+    assert {key.partition(".")[0] for key in shown} == set(Settings.model_fields) - {"models"}
+    assert shown["open_books"] == {
+        "key": "open_books", "value": 7, "source": "file", "file": "bookrag.toml",
+    }  # fmt: skip
+    assert (shown["retrieval.damping"]["value"], shown["retrieval.damping"]["source"]) == (
+        0.25,
+        "environment",
+    )
+    assert shown["cache.enabled"]["source"] == "default"
+    lines = bookrag("show").stdout.splitlines()
+    assert re.fullmatch(r"open_books = 7 +# bookrag\.toml", lines[2])
+
+
+def test_show_tells_no_secret() -> None:
+    Path("bookrag.toml").write_text(
+        f'[models.small]\nbase_url = "http://h/v1"\nmodel = "m"\napi_key = "{SECRET}"\n'
+        f'headers = {{ X-Api-Key = "{SECRET}" }}\n'
+    )
+    for options in ((), ("--json",)):
+        result = bookrag("show", *options)
+        assert result.exit_code == 0
+        assert SECRET not in result.output
+        assert "***" in result.output
+        assert "X-Api-Key" in result.output
