@@ -13,15 +13,10 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from bookrag_fast.config import Settings, load_settings
-from bookrag_fast.document import Document, IsolatedReader, read_document
-from bookrag_fast.errors import (
-    IndexStoreError,
-    ModelMismatchError,
-    UnknownBookError,
-)
+from bookrag_fast.errors import ModelMismatchError, UnknownBookError
 from bookrag_fast.index.book_index import BookIndex
-from bookrag_fast.index.build import build_index
 from bookrag_fast.library import crops, views
+from bookrag_fast.library.adding import Adder
 from bookrag_fast.library.arguments import (
     checked_books,
     checked_callback,
@@ -31,7 +26,7 @@ from bookrag_fast.library.arguments import (
     checked_path,
     refuse,
 )
-from bookrag_fast.library.files import book_id_of, checked_sha256, remembered, sha256_of
+from bookrag_fast.library.files import book_id_of, sha256_of
 from bookrag_fast.library.progress import ProgressReporter
 from bookrag_fast.library.shelf import Shelf
 from bookrag_fast.library.types import (
@@ -70,12 +65,7 @@ class Library:
         self._models = models
         self._settings = settings
         self._shelf = Shelf(folder, keep_open=settings.open_books)
-        self._reader = IsolatedReader(
-            memory_mb=settings.reader_memory_mb,
-            workers=settings.reader_workers,
-            ocr=settings.ocr,
-            layout=settings.layout,
-        )
+        self._adder = Adder(self._shelf, models, settings)
         self._executor = Executor(models, settings.retrieval)
         self._runner = runner
 
@@ -110,7 +100,7 @@ class Library:
     def close(self) -> None:
         """Release files and threads. The library cannot be used afterwards."""
         self._runner.close()
-        self._reader.close()
+        self._adder.close()
         self._shelf.close()
 
     def __enter__(self) -> Library:
@@ -176,7 +166,9 @@ class Library:
         file, secret = checked_path(path, "path"), checked_password(password)
         chosen = checked_pages(pages)
         reporter = ProgressReporter(checked_callback(progress, "progress"))
-        work = asyncio.ensure_future(asyncio.to_thread(self._add, file, secret, chosen, reporter))
+        work = asyncio.ensure_future(
+            asyncio.to_thread(self._adder.add, file, secret, chosen, reporter)
+        )
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -438,59 +430,6 @@ class Library:
         return self._shelf.check(self._models.embedder.info)
 
     # --- the work itself, on worker threads ---------------------------------------------------
-
-    def _add(
-        self,
-        path: Path,
-        password: str | None,
-        pages: tuple[int, int | None] | None,
-        reporter: ProgressReporter,
-    ) -> Book:
-        sha256 = checked_sha256(path, max_mb=self._settings.max_file_mb)
-        known = self._shelf.catalogue.version(book_id_of(sha256, pages))
-        info = self._models.embedder.info
-        if known is not None and known[1] == info.fingerprint and self._intact(known[0].id):
-            return known[0]
-        document = self._read(path, password, pages, reporter)
-        index = build_index(
-            document,
-            self._models.embedder,
-            self._settings,
-            book_id=book_id_of(document.sha256, document.span),
-            source=remembered(path),
-            on_stage=reporter.stage,
-        )
-        reporter.stage("save", 0, None, "files")
-        book = self._shelf.put(index, last_word=reporter.check)
-        reporter.stage("done", len(index.entities), len(index.entities), "entities")
-        return book
-
-    def _read(
-        self,
-        path: Path,
-        password: str | None,
-        pages: tuple[int, int | None] | None,
-        reporter: ProgressReporter,
-    ) -> Document:
-        if not self._settings.isolate_reader:
-            return read_document(
-                path,
-                password=password,
-                progress=reporter.pages,
-                ocr=self._settings.ocr,
-                pages=pages,
-                layout=self._settings.layout,
-            )
-        return self._reader.read(
-            path, password=password, pages=pages, progress=reporter.pages, check=reporter.check
-        )
-
-    def _intact(self, book_id: str) -> bool:
-        try:
-            self._shelf.load(book_id)
-        except IndexStoreError:
-            return False  # damaged: index it anew
-        return True
 
     def _remove(self, ref: str) -> Book:
         book = self.book(ref)

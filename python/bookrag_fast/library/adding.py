@@ -1,0 +1,89 @@
+"""Adding a file to a shelf: read, indexed, saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bookrag_fast.config import Settings
+from bookrag_fast.document import Document, IsolatedReader, read_document
+from bookrag_fast.errors import IndexStoreError
+from bookrag_fast.index.build import build_index
+from bookrag_fast.library.files import book_id_of, checked_sha256, remembered
+from bookrag_fast.library.progress import ProgressReporter
+from bookrag_fast.library.shelf import Shelf
+from bookrag_fast.library.types import Book
+from bookrag_fast.models.roles import ModelSet
+
+__all__ = ["Adder"]
+
+
+class Adder:
+    """Puts files on a shelf. Safe to share between threads."""
+
+    def __init__(self, shelf: Shelf, models: ModelSet, settings: Settings) -> None:
+        self._shelf = shelf
+        self._models = models
+        self._settings = settings
+        self._reader = IsolatedReader(
+            memory_mb=settings.reader_memory_mb,
+            workers=settings.reader_workers,
+            ocr=settings.ocr,
+            layout=settings.layout,
+        )
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def add(
+        self,
+        path: Path,
+        password: str | None,
+        pages: tuple[int, int | None] | None,
+        reporter: ProgressReporter,
+    ) -> Book:
+        """The book of a file, made if it is not there yet; errors as of `Library.add`."""
+        sha256 = checked_sha256(path, max_mb=self._settings.max_file_mb)
+        known = self._shelf.catalogue.version(book_id_of(sha256, pages))
+        info = self._models.embedder.info
+        if known is not None and known[1] == info.fingerprint and self._intact(known[0].id):
+            return known[0]
+        document = self._read(path, password, pages, reporter)
+        index = build_index(
+            document,
+            self._models.embedder,
+            self._settings,
+            book_id=book_id_of(document.sha256, document.span),
+            source=remembered(path),
+            on_stage=reporter.stage,
+        )
+        reporter.stage("save", 0, None, "files")
+        book = self._shelf.put(index, last_word=reporter.check)
+        reporter.stage("done", len(index.entities), len(index.entities), "entities")
+        return book
+
+    def _read(
+        self,
+        path: Path,
+        password: str | None,
+        pages: tuple[int, int | None] | None,
+        reporter: ProgressReporter,
+    ) -> Document:
+        if not self._settings.isolate_reader:
+            return read_document(
+                path,
+                password=password,
+                progress=reporter.pages,
+                ocr=self._settings.ocr,
+                pages=pages,
+                layout=self._settings.layout,
+            )
+        return self._reader.read(
+            path, password=password, pages=pages, progress=reporter.pages, check=reporter.check
+        )
+
+    def _intact(self, book_id: str) -> bool:
+        try:
+            self._shelf.load(book_id)
+        except IndexStoreError:
+            return False  # damaged: index it anew
+        return True
