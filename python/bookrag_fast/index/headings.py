@@ -5,25 +5,36 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from bookrag_fast.document.model import Document
 from bookrag_fast.document.numbering import Scheme, parse_numbering
 from bookrag_fast.index.candidates import Candidate, StyleKey, candidates_of
 from bookrag_fast.index.contents import PrintedContents
 from bookrag_fast.index.judging import is_full, judged
-from bookrag_fast.index.runin import with_run_ins
+from bookrag_fast.index.runin import run_ins, with_run_ins
 from bookrag_fast.index.section import Heading, plain_key
 
-__all__ = ["headings_by_form", "set_levels"]
+__all__ = ["ByForm", "headings_by_form", "set_levels"]
 
 _UNIT = re.compile(
     r"(?<=\S)\s*[(（](?:in|unaudited|dollars|amounts|単位)\b[^()（）]*[)）]$", re.IGNORECASE
 )
 
 
-def headings_by_form(document: Document, contents: PrintedContents) -> tuple[list[Heading], str]:
-    """Headings and what most of them rest on: "markup", "contents-page", "numbering", else
-    "typography"; "run-in" where there are only such."""
+class ByForm(NamedTuple):
+    """Headings with what most of them rest on: "markup", "contents-page", "numbering", else
+    "typography"; "run-in" where there are only such, "none" where there are none. And the
+    candidates that are none, with level 0, in document order."""
+
+    headings: list[Heading]
+    source: str
+    rejected: list[Heading]
+
+
+def headings_by_form(document: Document, contents: PrintedContents) -> ByForm:
+    """Which blocks are headings by what they look like and what lists them."""
     title_blocks = _title_blocks(document)
     candidates = [
         c
@@ -32,33 +43,51 @@ def headings_by_form(document: Document, contents: PrintedContents) -> tuple[lis
         or (c.at not in title_blocks and c.block.page not in contents.pages)
     ]
     kept = judged(candidates, document, contents)
-    if not kept:
-        alone = with_run_ins(document, [])
-        return alone, "run-in" if alone else "none"
-    set_levels(kept)
-    headings = []
-    for c in kept:
-        title, unit = _without_unit(c.block.text.replace("\n", " "))
-        headings.append(
-            Heading(
-                title=title,
-                level=c.level,
-                page=c.block.page,
-                at=c.at,
-                blocks=(c.at,),
-                regions=c.block.regions,
-                numbering=c.numbering.label if c.numbering and "numbering" in c.evidence else "",
-                evidence=tuple(c.evidence),
-                rest=unit,
-            )
-        )
-    headings = _labels_joined(headings, kept)
-    if not is_full(contents):  # a full list settles what the headings are
+    headings: list[Heading] = []
+    if kept:
+        set_levels(kept)
+        headings = _labels_joined([_heading(c) for c in kept], kept)
+    if not kept or not is_full(contents):  # a full list settles what the headings are
         headings = with_run_ins(document, headings)
+    source = _source(kept) if kept else "run-in" if headings else "none"
+    return ByForm(headings, source, _rejected(document, contents, candidates, headings))
+
+
+def _heading(c: Candidate) -> Heading:
+    title, unit = _without_unit(c.block.text.replace("\n", " "))
+    return Heading(
+        title=title,
+        level=c.level,
+        page=c.block.page,
+        at=c.at,
+        blocks=(c.at,),
+        regions=c.block.regions,
+        numbering=c.numbering.label if c.numbering and "numbering" in c.evidence else "",
+        evidence=tuple(c.evidence),
+        rest=unit,
+    )
+
+
+def _source(kept: Sequence[Candidate]) -> str:
     for kind in ("markup", "contents-page", "numbering"):
         if 2 * sum(kind in c.evidence for c in kept) > len(kept):
-            return headings, kind
-    return headings, "typography"
+            return kind
+    return "typography"
+
+
+def _rejected(
+    document: Document,
+    contents: PrintedContents,
+    candidates: Sequence[Candidate],
+    headings: Sequence[Heading],
+) -> list[Heading]:
+    """Candidates that did not become headings, the ones within paragraphs among them."""
+    taken = {k for heading in headings for k in heading.blocks}
+    out = {c.at: _heading(c) for c in candidates if c.at not in taken}
+    for heading in run_ins(document):
+        if heading.at not in taken and heading.page not in contents.pages:
+            out[heading.at] = heading
+    return [out[at] for at in sorted(out)]
 
 
 def _without_unit(text: str) -> tuple[str, str]:

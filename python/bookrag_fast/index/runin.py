@@ -19,7 +19,7 @@ from bookrag_fast.index.candidates import Candidate, style_of
 from bookrag_fast.index.judging import sequence_members
 from bookrag_fast.index.section import Heading, plain_key
 
-__all__ = ["with_run_ins"]
+__all__ = ["run_ins", "with_run_ins"]
 
 MIN_ALIKE = 3  # in one style
 MAX_TITLE = 80  # characters
@@ -63,8 +63,13 @@ def with_run_ins(document: Document, headings: Sequence[Heading]) -> list[Headin
         elif len(own) >= FEW_HEADINGS or _is_list(kept):
             continue
         if len(kept) >= MIN_ALIKE:
-            out += [_heading(r, own) for r in kept]
+            out += [_heading(r, _level(r.numbering, own)) for r in kept]
     return sorted(out, key=lambda h: h.at)
+
+
+def run_ins(document: Document) -> list[Heading]:
+    """Everything that has the form of a run-in heading, whether it is one or not: level 0."""
+    return [_heading(r, 0) for r in _candidates(document)]
 
 
 def _candidates(document: Document) -> Iterator[_RunIn]:
@@ -120,10 +125,10 @@ def _in_sequence(
     return [r for r in members if r.at in held]
 
 
-def _heading(r: _RunIn, headings: Sequence[Heading]) -> Heading:
+def _heading(r: _RunIn, level: int) -> Heading:
     return Heading(
         title=r.title,
-        level=_level(r.numbering, headings),
+        level=level,
         page=r.block.page,
         at=r.at,
         blocks=(r.at,),

@@ -3,61 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bookrag_fast.document.model import Block, BlockKind, Cell, Document, Region
 from bookrag_fast.document.numbering import parse_numbering
-from bookrag_fast.index.contents import read_contents
-from bookrag_fast.index.evidence import add_form, add_layout, heading_confidence, tree_confidence
-from bookrag_fast.index.headings import headings_by_form
-from bookrag_fast.index.markup import headings_from_markup, states_headings, title_block
+from bookrag_fast.index.evidence import add_layout, heading_confidence, tree_confidence
 from bookrag_fast.index.model import Node, NodeKind, SectionTree
-from bookrag_fast.index.outline import headings_from_outline, usable_entries
 from bookrag_fast.index.packing import contents_of
+from bookrag_fast.index.proposal import Proposal, propose
 from bookrag_fast.index.section import Heading, close_levels
-from bookrag_fast.index.tags import add_tags, usable_tags
+from bookrag_fast.index.tags import add_tags
 
-__all__ = ["build_tree"]
-
-MIN_PRINTED = 0.3  # share of outline entries that must stand printed on their pages
+__all__ = ["build_tree", "tree_of"]
 
 
 def build_tree(document: Document) -> SectionTree:
-    """The section tree of a document.
+    """The section tree of a document, by rules alone."""
+    return tree_of(propose(document))
 
-    Sections come from the PDF's outline where it is sound, else from the headings that the source
-    states or a PDF tags as such, else from contents pages, numbering and typography, else there is
-    one for each page. Nothing of the document's text is left out: what stands before the first
-    heading hangs under the title node.
+
+def tree_of(proposal: Proposal) -> SectionTree:
+    """The section tree that is proposed; one section a page where there are no headings.
+
+    Nothing of the document's text is left out: what stands before the first heading hangs under
+    the title node.
     """
-    entries, warnings = usable_entries(document)
-    contents = read_contents(document)
-    headings: list[Heading] = []
-    source = "outline"
-    if entries:
-        headings, printed = headings_from_outline(document, entries)
-        if printed < MIN_PRINTED and len(entries) > 2:
-            warnings.append(
-                f"the PDF outline is ignored: {printed:.0%} of its titles stand on their pages"
-            )
-            headings = []
-    if contents.beyond:
-        warnings.append(
-            f"{contents.beyond} entries of the printed contents lie beyond the last page "
-            f"({len(document.pages)}): the file is not the whole book"
-        )
-    title = None
-    if not headings and states_headings(document):
-        headings, source = headings_from_markup(document), "markup"
-        title = title_block(document)
-    elif headings:
-        add_form(document, contents, headings)
-    if not headings:
-        headings, source = headings_by_form(document, contents)
-        tagged, doubts = usable_tags(document, contents, headings)
-        warnings += doubts
-        if tagged:
-            headings, source = tagged, "tags"
-            add_form(document, contents, headings)
+    document, source = proposal.document, proposal.source
+    warnings = list(proposal.warnings)
+    headings = [replace(h) for h in proposal.headings]
     add_tags(document, headings)
     if not headings and document.pages:
         headings, source = _by_page(document), "pages"
@@ -65,8 +38,8 @@ def build_tree(document: Document) -> SectionTree:
             warnings.append("no headings were found: every page is a section")
     add_layout(document, headings)
     close_levels(headings)
-    confidence = tree_confidence(headings, contents)
-    nodes = tuple(_nodes(document, headings, title))
+    confidence = tree_confidence(headings, proposal.contents)
+    nodes = tuple(_nodes(document, headings, proposal.title))
     return SectionTree(nodes, source, tuple(warnings), confidence)
 
 
