@@ -75,20 +75,42 @@ class LoopRunner:
 
     async def arun(self, work: Coroutine[Any, Any, T]) -> T:
         """`run`, awaited on any loop; on this runner's own the work simply goes on there.
-        Cancelling the caller cancels the work."""
+        Cancelling the caller cancels the work, and returns when it has unwound."""
         if self._loop is not None and asyncio.get_running_loop() is self._loop:
             return await work
+        unwanted = False
+        task: asyncio.Task[T] | None = None
 
         async def watched() -> T:
+            nonlocal task
             _working_for.set(self)
+            task = asyncio.current_task()
+            if unwanted:
+                work.close()
+                raise asyncio.CancelledError
             return await work
+
+        def stop() -> None:  # on the runner's loop, perhaps before the work has begun
+            nonlocal unwanted
+            unwanted = True
+            if task is not None:
+                task.cancel()
 
         with self._guard:
             if self._closed:
                 work.close()
                 raise _closed()
-            future = asyncio.run_coroutine_threadsafe(watched(), self._started())
-        return await asyncio.wrap_future(future)
+            loop = self._started()
+            result = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(watched(), loop))
+        try:
+            return await asyncio.shield(result)
+        except asyncio.CancelledError:
+            if not result.done():  # the caller was cancelled, not the work
+                loop.call_soon_threadsafe(stop)
+                await asyncio.wait({result})
+                if not result.cancelled():
+                    result.exception()  # looked at: what the unwinding raised is no news
+            raise
 
     def close(self) -> None:
         """Cancel what is running, wait for it to unwind, and end the thread.
