@@ -21,7 +21,7 @@ def test_a_tree_is_a_table_of_contents_with_what_its_headings_rest_on() -> None:
         "Rests on: outline · confidence 0.75",
         (
             "Evidence: o outline, p printed, c contents-page, n numbering, t typography, g tags, "
-            "r run-in, l layout"
+            "r run-in, l layout, m model"
         ),
         "TCP/IP  p. 1 (i)  #1",
         "└── Two  p. 2  op  0.98  #3",

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bookrag_fast.errors import InvalidArgumentError
+from bookrag_fast.index import resolution
 from bookrag_fast.index.model import Entity, ExtractedGraph, Relation, normalise_name
-from bookrag_fast.index.resolution import resolve
 from bookrag_fast.index.sameness import form_of, rule_for
 from bookrag_fast.models.protocols import EmbedderInfo, FloatMatrix
 from bookrag_fast.models.static import WordLlamaEmbedder
@@ -44,6 +45,12 @@ def graph_of(*names: str | Entity) -> ExtractedGraph:
         for i, name in enumerate(names)
     ]
     return ExtractedGraph(tuple(entities), ())
+
+
+def resolve(
+    graph: ExtractedGraph, embedder: LocalEmbedder, **limits: Any
+) -> tuple[ExtractedGraph, FloatMatrix]:
+    return resolution.resolve(graph, embedder.embed([e.name for e in graph.entities]), **limits)
 
 
 def rule(left: str, right: str, kind: str = "concept") -> str:

@@ -30,6 +30,7 @@ _EVIDENCE = {
     "tags": "g",
     "run-in": "r",
     "layout": "l",
+    "model": "m",
 }
 
 

@@ -16,6 +16,7 @@ from bookrag_fast.document.model import Annotation, Page
 from bookrag_fast.errors import InvalidArgumentError, UnknownNodeError
 from bookrag_fast.index.lexicon import STOP_WORDS, Lexicon, build_lexicon, tokenize
 from bookrag_fast.index.model import Entity, Merge, Node, NodeKind, Relation, normalise_name
+from bookrag_fast.index.model_use import ModelUse
 from bookrag_fast.models.protocols import EmbedderInfo, FloatMatrix
 
 __all__ = ["BookIndex", "BookMeta", "Neighbours", "count_tokens"]
@@ -44,7 +45,8 @@ class BookMeta:
     """What is known of a book besides its content.
 
     ``confidence`` is that of the section tree, in [0, 1]; ``source`` the absolute path of the
-    file when it was indexed. Both are None in books of format 1.
+    file when it was indexed. Both are None in books of format 1. ``models`` are those that had a
+    part in making it, by role, and "embedder" if that was paid for.
     """
 
     book_id: str
@@ -57,6 +59,7 @@ class BookMeta:
     warnings: tuple[str, ...] = ()
     confidence: float | None = None
     source: str | None = None
+    models: dict[str, ModelUse] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,93 +1,129 @@
-"""Document → BookIndex, offline: tree, graph, resolution, vectors, words."""
+"""Document → BookIndex: tree, graph, resolution, vectors, words; by models where there are any."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timezone
-from time import monotonic
-
-import numpy as np
 
 from bookrag_fast.config import Settings
 from bookrag_fast.document.model import Document
 from bookrag_fast.index.book_index import BookIndex, BookMeta, Neighbours
+from bookrag_fast.index.embedding import embedded
 from bookrag_fast.index.extraction import extract_graph
 from bookrag_fast.index.lexicon import build_lexicon
-from bookrag_fast.index.model import Node, NodeKind
+from bookrag_fast.index.model import Node, NodeKind, SectionTree
+from bookrag_fast.index.model_use import ModelUse
 from bookrag_fast.index.neighbours import nearest
+from bookrag_fast.index.proposal import propose
 from bookrag_fast.index.resolution import resolve
-from bookrag_fast.index.tree import build_tree
-from bookrag_fast.models.protocols import Embedder, FloatMatrix
+from bookrag_fast.index.section_filter import filter_sections
+from bookrag_fast.index.stages import Stages
+from bookrag_fast.index.tree import tree_of
+from bookrag_fast.models.roles import ModelSet, Role
 
-__all__ = ["StageCallback", "build_index"]
-
-# stage, done, total, unit; may raise to stop the build
-StageCallback = Callable[[str, int, int | None, str], None]
+__all__ = ["build_index"]
 
 _NEIGHBOURS = 10  # kept for each entity; the augmentation of G' adds at most its mean degree
-_EMBED_BATCH = 512
-_REPORT_EVERY_S = 0.2
 
 
-def build_index(
+async def build_index(
     document: Document,
-    embedder: Embedder,
+    models: ModelSet,
     settings: Settings,
     *,
     book_id: str,
     source: str | None = None,
-    on_stage: StageCallback = lambda stage, done, total, unit: None,
+    stages: Stages | None = None,
 ) -> BookIndex:
-    """Index a parsed document. CPU-bound; the same document and models give the same index.
+    """Index a parsed document; the same document and replies of models give the same index.
+
+    What computes does so on worker threads. Cancelled, it stops at once while models are awaited,
+    else at the thread's next stage.
 
     Args:
         source: where the document's file lies, to be remembered.
-        on_stage: told of progress, at least once a stage; whatever it raises ends the build.
+        stages: told of progress, at least once a stage; whatever it raises ends the build.
+
+    Raises:
+        ModelError: the embedder failed. SpendingLimitError: the budget is spent.
     """
-    on_stage("tree", 0, len(document.blocks), "blocks")
-    tree = build_tree(document)
-    on_stage("extract", 0, len(tree.nodes), "nodes")
-    raw = extract_graph(tree)
-    on_stage("resolve", 0, len(raw.entities), "entities")
+    stages = stages or Stages()
+    await stages.tell("tree", 0, len(document.blocks), "blocks")
+    uses: dict[str, ModelUse] = {}
+    tree = await _tree(document, models, book_id, stages, uses)
+    nodes = tree.nodes
+    await stages.tell("extract", 0, len(nodes), "nodes")
+    raw = await stages.run(lambda: extract_graph(tree))
+    names = [e.name for e in raw.entities]
+    named = await embedded(names, models.embedder, stages, stage="resolve", unit="entities")
     limits = settings.resolution
-    graph, entity_vectors = resolve(
-        raw,
-        embedder,
-        k=limits.candidates,
-        g=limits.gradient,
-        max_distance=limits.max_distance,
-        min_score=limits.min_score,
+    graph, entity_vectors = await stages.run(
+        lambda: resolve(
+            raw,
+            named.vectors,
+            k=limits.candidates,
+            g=limits.gradient,
+            max_distance=limits.max_distance,
+            min_score=limits.min_score,
+        )
     )
-    texts = _searchable(tree.nodes)
-    node_vectors = _embed(texts, embedder, on_stage)
-    ids, cosines = nearest(entity_vectors, _NEIGHBOURS)
+    texts = _searchable(nodes)
+    found = await embedded(texts, models.embedder, stages, stage="embed", unit="nodes")
+    spent = named.usage + found.usage
+    if spent.calls or spent.cached:
+        info = models.embedder.info
+        uses["embedder"] = ModelUse(info.name, info.name, spent)
+
+    def assembled() -> BookIndex:
+        return BookIndex(
+            meta=BookMeta(
+                book_id=book_id,
+                title=_title(document, tree),
+                name=document.name,
+                sha256=document.sha256,
+                created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+                toc_source=tree.toc_source,
+                embedder=models.embedder.info,
+                warnings=document.warnings + tree.warnings,
+                confidence=tree.confidence,
+                source=source,
+                models=uses,
+            ),
+            pages=document.pages,
+            nodes=nodes,
+            entities=graph.entities,
+            relations=graph.relations,
+            merges=graph.merges,
+            node_vectors=found.vectors,
+            entity_vectors=entity_vectors,
+            lexicon=build_lexicon(texts),
+            neighbours=Neighbours(*nearest(entity_vectors, _NEIGHBOURS)),
+            annotations=document.annotations,
+        )
+
+    return await stages.run(assembled)
+
+
+async def _tree(
+    document: Document,
+    models: ModelSet,
+    book_id: str,
+    stages: Stages,
+    uses: dict[str, ModelUse],
+) -> SectionTree:
+    proposal = await stages.run(lambda: propose(document))
+    model = models.role(Role.SECTIONS)
+    if model is not None and proposal.candidates:
+        proposal, use = await filter_sections(proposal, model, book=book_id, stages=stages)
+        uses[Role.SECTIONS.value] = use
+    return await stages.run(lambda: tree_of(proposal))
+
+
+def _title(document: Document, tree: SectionTree) -> str:
     title = document.title or tree.nodes[0].title or document.name
     if document.span is not None:
         title = f"{title} (pages {document.span[0]}–{document.span[1]})"
-    return BookIndex(
-        meta=BookMeta(
-            book_id=book_id,
-            title=title,
-            name=document.name,
-            sha256=document.sha256,
-            created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            toc_source=tree.toc_source,
-            embedder=embedder.info,
-            warnings=document.warnings + tree.warnings,
-            confidence=tree.confidence,
-            source=source,
-        ),
-        pages=document.pages,
-        nodes=tree.nodes,
-        entities=graph.entities,
-        relations=graph.relations,
-        merges=graph.merges,
-        node_vectors=node_vectors,
-        entity_vectors=entity_vectors,
-        lexicon=build_lexicon(texts),
-        neighbours=Neighbours(ids, cosines),
-        annotations=document.annotations,
-    )
+    return title
 
 
 def _searchable(nodes: Sequence[Node]) -> list[str]:
@@ -108,17 +144,3 @@ def _searchable(nodes: Sequence[Node]) -> list[str]:
         parts = (above.title if opens and above else "", node.title, node.text)
         texts.append("" if above is None else "\n".join(p for p in parts if p))
     return texts
-
-
-def _embed(texts: list[str], embedder: Embedder, on_stage: StageCallback) -> FloatMatrix:
-    """float32[len(texts), d], in batches, so that progress shows and a stop is heeded."""
-    vectors = np.zeros((len(texts), embedder.info.dimension), dtype=np.float32)
-    said = -_REPORT_EVERY_S
-    for start in range(0, len(texts), _EMBED_BATCH):
-        if monotonic() - said >= _REPORT_EVERY_S:
-            said = monotonic()
-            on_stage("embed", start, len(texts), "nodes")
-        batch = texts[start : start + _EMBED_BATCH]
-        vectors[start : start + len(batch)] = embedder.embed(batch)
-    on_stage("embed", len(texts), len(texts), "nodes")
-    return vectors

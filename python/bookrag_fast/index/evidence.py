@@ -11,12 +11,14 @@ Kinds of evidence, as nodes hold them:
 * ``typography``: its style stands out from the running text;
 * ``run-in``: it opens a paragraph in a face of its own, and so do others;
 * ``layout``: a layout model, where one was asked, took it for a title;
+* ``model``: a language model, where one was asked, decided that it is one;
 * ``page``: it is no heading but a page, in a document that has none;
 * ``title``: it is the document's own title.
 
 A heading's confidence takes the kinds as independent witnesses, each right with the weight below:
 1 - Π (1 - weight). The weights are rounded shares of headings that were true ones among those
-that rest on the kind alone, over 25 books with known headings (markup, tags and run-in: guesses).
+that rest on the kind alone, over 25 books with known headings. Those of markup, tags and run-in
+are guesses, and that of model is a modest one: how much a model knows depends on which it is.
 ``layout`` never stands alone, and says little: its weight is by how much more often headings of
 mere typography are true ones with it than without.
 """
@@ -45,6 +47,7 @@ WEIGHTS = {
     "typography": 0.5,
     "run-in": 0.5,
     "layout": 0.1,
+    "model": 0.5,
     "page": 0.0,
 }
 

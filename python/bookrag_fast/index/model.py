@@ -75,9 +75,9 @@ class SectionTree:
     """T, in document order (pre-order).
 
     ``toc_source`` is what most of it rests on: "outline", "markup" (levels that the source states),
-    "tags", "contents-page", "numbering", "typography", "run-in", "pages" when there are no
-    headings, or "none" when there are no pages either. ``confidence`` in [0, 1] is the share of
-    the headings, found and known to be missing, that are expected to be right.
+    "tags", "contents-page", "numbering", "typography", "run-in", "model" when one decided, "pages"
+    when there are no headings, or "none" when there are no pages either. ``confidence`` in [0, 1]
+    is the share of the headings, found and known to be missing, that are expected to be right.
     """
 
     nodes: tuple[Node, ...]

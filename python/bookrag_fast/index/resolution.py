@@ -30,14 +30,13 @@ from bookrag_fast.errors import InvalidArgumentError
 from bookrag_fast.index.model import Entity, ExtractedGraph, Merge, Relation, normalise_name
 from bookrag_fast.index.neighbours import nearest
 from bookrag_fast.index.sameness import Form, conflict, form_of, rule_for
-from bookrag_fast.models.protocols import Embedder, FloatMatrix
+from bookrag_fast.models.protocols import FloatMatrix
 
 __all__ = ["resolve"]
 
 _MOST_ROUNDS = 8
 _MOST_ALIASES = 32
 _LONGEST_DESCRIPTION = 900
-_EMBED_BATCH = 2048
 _WORTH_RULES = 0.5  # string similarity below which only an acronym can be the same
 
 
@@ -55,7 +54,7 @@ class _Pair:
 
 def resolve(
     graph: ExtractedGraph,
-    embedder: Embedder,
+    vectors: FloatMatrix,
     *,
     k: int = 10,
     g: float = 0.6,
@@ -66,7 +65,7 @@ def resolve(
 
     Args:
         graph: raw entities and relations; keys (normalised name, type) are unique.
-        embedder: of names.
+        vectors: float32[entities, d], the unit vectors of their names.
         k: candidates an entity.
         g: (0, 1]; the next score stays in the high group while it is at least g times the last.
         max_distance: of the best candidate, by cosine.
@@ -83,7 +82,6 @@ def resolve(
     """
     if k < 1:
         raise InvalidArgumentError(f"k must be at least 1, got {k}")
-    vectors = _embed([e.name for e in graph.entities], embedder)
     # Which original entities each current one unites; the first is the one it is named after.
     members = [[i] for i in range(len(graph.entities))]
     current = list(graph.entities)
@@ -102,14 +100,6 @@ def resolve(
     kept = [m[0] for m in members]
     merged = ExtractedGraph(tuple(current), relations, graph.merges + tuple(merges))
     return merged, np.ascontiguousarray(vectors[kept])
-
-
-def _embed(names: Sequence[str], embedder: Embedder) -> FloatMatrix:
-    out = np.zeros((len(names), embedder.info.dimension), dtype=np.float32)
-    for start in range(0, len(names), _EMBED_BATCH):
-        batch = names[start : start + _EMBED_BATCH]
-        out[start : start + len(batch)] = embedder.embed(batch)
-    return out
 
 
 def _decide(

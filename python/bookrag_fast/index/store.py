@@ -29,12 +29,13 @@ from bookrag_fast.errors import (
     NewerIndexError,
 )
 from bookrag_fast.index.book_index import BookIndex, BookMeta
+from bookrag_fast.index.model_use import ModelUse
 from bookrag_fast.index.tables import ADDED, OPTIONAL, SCHEMAS, from_tables, to_tables
-from bookrag_fast.models.protocols import EmbedderInfo
+from bookrag_fast.models.protocols import EmbedderInfo, TokenUsage
 
 __all__ = ["FORMAT", "load_book", "read_meta", "remove_leftovers", "save_book"]
 
-FORMAT = 2  # 1 had no confidence and no source
+FORMAT = 3  # 1 had no confidence and no source, 2 no summaries and no models
 _MANIFEST = "manifest.json"
 _PARTIAL = ".partial-"
 _MANIFEST_LIMIT = 1 << 20  # bytes; a real one has a few thousand
@@ -234,7 +235,12 @@ def _meta(book: dict[str, Any]) -> BookMeta:
     fields = dict(book)
     fields["embedder"] = EmbedderInfo(**fields["embedder"])
     fields["warnings"] = tuple(fields.get("warnings", ()))
+    fields["models"] = {role: _use(use) for role, use in fields.get("models", {}).items()}
     return BookMeta(**fields)
+
+
+def _use(use: dict[str, Any]) -> ModelUse:
+    return ModelUse(**{**use, "usage": TokenUsage(**use["usage"])})
 
 
 def _read_table(folder: Path, name: str, entry: dict[str, Any], version: int) -> pa.Table:

@@ -7,6 +7,7 @@ from pathlib import Path
 from bookrag_fast.config import Settings
 from bookrag_fast.document import Document, IsolatedReader, read_document
 from bookrag_fast.errors import IndexStoreError
+from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.build import build_index
 from bookrag_fast.library.files import book_id_of, checked_sha256, remembered
 from bookrag_fast.library.progress import ProgressReporter
@@ -18,7 +19,7 @@ __all__ = ["Adder"]
 
 
 class Adder:
-    """Puts files on a shelf. Safe to share between threads."""
+    """Puts files on a shelf. Safe to share between threads and loops."""
 
     def __init__(self, shelf: Shelf, models: ModelSet, settings: Settings) -> None:
         self._shelf = shelf
@@ -34,28 +35,38 @@ class Adder:
     def close(self) -> None:
         self._reader.close()
 
-    def add(
+    async def add(
         self,
         path: Path,
         password: str | None,
         pages: tuple[int, int | None] | None,
         reporter: ProgressReporter,
     ) -> Book:
-        """The book of a file, made if it is not there yet; errors as of `Library.add`."""
-        sha256 = checked_sha256(path, max_mb=self._settings.max_file_mb)
-        known = self._shelf.catalogue.version(book_id_of(sha256, pages))
-        info = self._models.embedder.info
-        if known is not None and known[1] == info.fingerprint and self._intact(known[0].id):
-            return known[0]
-        document = self._read(path, password, pages, reporter)
-        index = build_index(
+        """The book of a file, made if it is not there yet; errors as of `Library.add`. Cancelled,
+        it returns when all work for it has stopped."""
+        known = await reporter.run(lambda: self._known(path, pages))
+        if known is not None:
+            return known
+        document = await reporter.run(lambda: self._read(path, password, pages, reporter))
+        index = await build_index(
             document,
-            self._models.embedder,
+            self._models,
             self._settings,
             book_id=book_id_of(document.sha256, document.span),
             source=remembered(path),
-            on_stage=reporter.stage,
+            stages=reporter,
         )
+        return await reporter.run(lambda: self._put(index, reporter))
+
+    def _known(self, path: Path, pages: tuple[int, int | None] | None) -> Book | None:
+        sha256 = checked_sha256(path, max_mb=self._settings.max_file_mb)
+        known = self._shelf.catalogue.version(book_id_of(sha256, pages))
+        fingerprint = self._models.embedder.info.fingerprint
+        if known is not None and known[1] == fingerprint and self._intact(known[0].id):
+            return known[0]
+        return None
+
+    def _put(self, index: BookIndex, reporter: ProgressReporter) -> Book:
         reporter.stage("save", 0, None, "files")
         book = self._shelf.put(index, last_word=reporter.check)
         reporter.stage("done", len(index.entities), len(index.entities), "entities")

@@ -161,22 +161,13 @@ class Library:
         pages: tuple[int, int | None] | None = None,
         progress: ProgressCallback | None = None,
     ) -> Book:
-        """`add`, awaited. Cancelling it stops the work at the next page or stage, and the
-        cancellation returns when it has stopped: nothing goes on behind the caller's back."""
+        """`add`, awaited. Cancelling it ends calls of models at once, other work at the next page
+        or stage, and the cancellation returns when it has stopped: nothing goes on behind the
+        caller's back."""
         file, secret = checked_path(path, "path"), checked_password(password)
         chosen = checked_pages(pages)
         reporter = ProgressReporter(checked_callback(progress, "progress"))
-        work = asyncio.ensure_future(
-            asyncio.to_thread(self._adder.add, file, secret, chosen, reporter)
-        )
-        try:
-            return await asyncio.shield(work)
-        except asyncio.CancelledError:
-            reporter.cancel()
-            await asyncio.wait({work})
-            if not work.cancelled():
-                work.exception()  # looked at: what the unwinding raised is no news
-            raise
+        return await self._runner.arun(self._adder.add(file, secret, chosen, reporter))
 
     def remove(self, ref: str) -> Book:
         """Take a book off the shelf. Questions that are reading it finish undisturbed."""

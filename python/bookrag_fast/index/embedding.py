@@ -1,0 +1,43 @@
+"""Texts of a book as vectors, several batches under way at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic
+
+import numpy as np
+
+from bookrag_fast.index.stages import Stages, side_by_side
+from bookrag_fast.models.protocols import Embedder, Embeddings, TokenUsage
+
+__all__ = ["embedded"]
+
+BATCH = 512  # texts
+AT_ONCE = 4  # batches: an endpoint answers several at a time
+_REPORT_EVERY_S = 0.2
+
+
+async def embedded(
+    texts: Sequence[str], embedder: Embedder, stages: Stages, *, stage: str, unit: str
+) -> Embeddings:
+    """float32[len(texts), d] and what it cost.
+
+    Raises:
+        ModelError: the embedder failed.
+    """
+    vectors = np.zeros((len(texts), embedder.info.dimension), dtype=np.float32)
+    done, usage, said = 0, TokenUsage(), -_REPORT_EVERY_S
+
+    async def embed(start: int) -> None:
+        nonlocal done, usage, said
+        if monotonic() - said >= _REPORT_EVERY_S:
+            said = monotonic()
+            await stages.tell(stage, done, len(texts), unit)
+        batch = texts[start : start + BATCH]
+        made = await embedder.aembed(batch)
+        vectors[start : start + len(batch)] = made.vectors
+        done, usage = done + len(batch), usage + made.usage
+
+    await side_by_side(range(0, len(texts), BATCH), embed, limit=AT_ONCE)
+    await stages.tell(stage, len(texts), len(texts), unit)
+    return Embeddings(vectors, usage)

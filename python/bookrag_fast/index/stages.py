@@ -1,0 +1,71 @@
+"""Steps of a piece of async work: told as they come, done on threads, stopped when cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+__all__ = ["Stages", "side_by_side"]
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Stages:
+    """Told of the progress of one piece of work; this one keeps silent. Once cancelled, the next
+    word of a worker thread raises ``CancelledError`` there, which unwinds it."""
+
+    def __init__(self) -> None:
+        self._cancelled = threading.Event()
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+
+    def check(self) -> None:
+        if self._cancelled.is_set():
+            raise asyncio.CancelledError
+
+    def stage(self, stage: str, done: int, total: int | None, unit: str) -> None:
+        """Called on worker threads only, for it may block; may raise to end the work."""
+        self.check()
+
+    async def tell(self, stage: str, done: int, total: int | None, unit: str) -> None:
+        """`stage`, from a coroutine."""
+        await self.run(lambda: self.stage(stage, done, total, unit))
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Blocking work on a worker thread. When this is cancelled, so is all that is told of here,
+        and the cancellation returns when the work has stopped: nothing goes on unseen."""
+        task = asyncio.ensure_future(asyncio.to_thread(work))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            self.cancel()
+            await asyncio.wait({task})
+            if not task.cancelled():
+                task.exception()  # looked at: what the unwinding raised is no news
+            raise
+
+
+async def side_by_side(
+    items: Iterable[S], work: Callable[[S], Awaitable[T]], *, limit: int
+) -> list[T]:
+    """The results of work on all items, in their order, at most ``limit`` at once. The first
+    failure, and a cancellation, cancels what is under way, waits for it, and is raised."""
+    todo = enumerate(items)
+    results: dict[int, T] = {}
+
+    async def worker() -> None:
+        for place, item in todo:
+            results[place] = await work(item)
+
+    tasks = [asyncio.ensure_future(worker()) for _ in range(limit)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return [results[place] for place in range(len(results))]
