@@ -21,10 +21,13 @@ import pytest
 from bookrag_fast.document import Annotation, BBox
 from bookrag_fast.errors import CorruptIndexError, IndexStoreError, NewerIndexError
 from bookrag_fast.index import store
+from bookrag_fast.index.model_use import ModelUse
 from bookrag_fast.index.store import load_book, read_meta, remove_leftovers, save_book
+from bookrag_fast.models.protocols import TokenUsage
 from factories import small_index
 
 FORMAT_1 = Path(__file__).parent / "data" / "index-format-1"
+FORMAT_2 = FORMAT_1.with_name("index-format-2")
 
 
 @pytest.fixture
@@ -61,6 +64,30 @@ def test_a_book_of_format_1_is_read_and_has_no_confidence() -> None:
     assert [(n.title, n.text, n.evidence) for n in old.nodes] == [
         (n.title, n.text, n.evidence) for n in made.nodes
     ]
+
+
+def test_a_book_of_format_2_is_read_and_has_no_summaries_and_no_models() -> None:
+    old, made = load_book(FORMAT_2), small_index()
+    assert old.meta == made.meta
+    assert old.meta.models == {}
+    assert [(n.title, n.text, n.confidence, n.summary) for n in old.nodes] == [
+        (n.title, n.text, n.confidence, "") for n in made.nodes
+    ]
+
+
+def test_summaries_and_what_models_did_are_kept(tmp_path: Path) -> None:
+    plain = small_index()
+    nodes = (*plain.nodes[:3], replace(plain.nodes[3], summary="How pumps are mounted. 水"))
+    use = ModelUse("small", "gemma", TokenUsage(900, 80, 3, 1), fallbacks=1)
+    made = replace(
+        plain,
+        nodes=(*nodes, *plain.nodes[4:]),
+        meta=replace(plain.meta, models={"sections": use}),
+    )
+    save_book(made, tmp_path / "one")
+    read = load_book(tmp_path / "one")
+    assert read.meta == made.meta
+    assert [n.summary for n in read.nodes] == [n.summary for n in made.nodes]
 
 
 def test_a_book_without_the_table_of_annotations_has_none(saved: Path) -> None:

@@ -172,6 +172,9 @@ def _node_lines(node: dict[str, Any]) -> Iterator[str]:
         yield " › ".join(node["section"])
     if node["title"]:
         yield node["title"]
+    if "summary" in node:
+        yield ""
+        yield f"Summary: {node['summary']}"
     if node["text"]:
         yield ""
         yield from node["text"].splitlines()

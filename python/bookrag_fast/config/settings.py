@@ -50,6 +50,7 @@ class Settings(Section):
         None, ge=1, le=64, description="processes for the pages of a long PDF; None: 1 a core, <= 2"
     )
     max_file_mb: int = Field(2048, ge=1, description="larger files are refused unread")
+    summaries: bool = Field(False, description="of sections, made when a book is indexed")
     ocr: OcrSettings = OcrSettings()
     layout: LayoutSettings = LayoutSettings()
     resolution: ResolutionSettings = ResolutionSettings()

@@ -18,7 +18,9 @@ from bookrag_fast.index.proposal import propose
 from bookrag_fast.index.resolution import resolve
 from bookrag_fast.index.section_filter import filter_sections
 from bookrag_fast.index.stages import Stages
+from bookrag_fast.index.summaries import summarised
 from bookrag_fast.index.tree import tree_of
+from bookrag_fast.models.protocols import TokenUsage
 from bookrag_fast.models.roles import ModelSet, Role
 
 __all__ = ["build_index"]
@@ -50,7 +52,15 @@ async def build_index(
     stages = stages or Stages()
     await stages.tell("tree", 0, len(document.blocks), "blocks")
     uses: dict[str, ModelUse] = {}
+    spent = TokenUsage()  # for the embedder
     tree = await _tree(document, models, book_id, stages, uses)
+    if settings.summaries:
+        model = models.role(Role.SUMMARISE)
+        tree, use, spent = await summarised(
+            tree, model, models.embedder, book=book_id, stages=stages
+        )
+        if use is not None:
+            uses[Role.SUMMARISE.value] = use
     nodes = tree.nodes
     await stages.tell("extract", 0, len(nodes), "nodes")
     raw = await stages.run(lambda: extract_graph(tree))
@@ -69,7 +79,7 @@ async def build_index(
     )
     texts = _searchable(nodes)
     found = await embedded(texts, models.embedder, stages, stage="embed", unit="nodes")
-    spent = named.usage + found.usage
+    spent += named.usage + found.usage
     if spent.calls or spent.cached:
         info = models.embedder.info
         uses["embedder"] = ModelUse(info.name, info.name, spent)
@@ -127,7 +137,7 @@ def _title(document: Document, tree: SectionTree) -> str:
 
 
 def _searchable(nodes: Sequence[Node]) -> list[str]:
-    """The text that each node is found by: heading or caption, then content.
+    """The text that each node is found by: heading or caption, summary, then content.
 
     The first content of a section is also found by the section's heading, as a reader would who
     leafs through the pages. The root is no place.
@@ -141,6 +151,6 @@ def _searchable(nodes: Sequence[Node]) -> list[str]:
             and above.kind is NodeKind.SECTION
             and node.node_id == above.node_id + 1
         )
-        parts = (above.title if opens and above else "", node.title, node.text)
+        parts = (above.title if opens and above else "", node.title, node.summary, node.text)
         texts.append("" if above is None else "\n".join(p for p in parts if p))
     return texts

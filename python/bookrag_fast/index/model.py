@@ -53,6 +53,7 @@ class Node:
     section, or the caption of a table or image; ``text`` is the content. ``evidence`` says what
     made a section one, in the words of :mod:`bookrag_fast.index.evidence`, and ``confidence`` how
     likely it is one, in [0, 1]; None where nobody judged it (content, titles, older books).
+    ``summary`` is that of a section, if summaries were made and it is longer than one.
     """
 
     node_id: int
@@ -68,6 +69,7 @@ class Node:
     evidence: tuple[str, ...] = ()
     cells: tuple[Cell, ...] = ()
     confidence: float | None = None
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)

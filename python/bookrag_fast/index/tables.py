@@ -1,4 +1,4 @@
-"""A BookIndex as Arrow tables and back. Names and types here are the saved format, version 2.
+"""A BookIndex as Arrow tables and back. Names and types here are the saved format, version 3.
 
 Anyone can open the files in DuckDB, Polars or pandas. Numeric columns come back as views of the
 memory-mapped file, without a copy.
@@ -45,6 +45,7 @@ SCHEMAS: dict[str, dict[str, pa.DataType]] = {
         "numbering": pa.string(),
         "evidence": _STRINGS,
         "confidence": pa.float32(),
+        "summary": pa.string(),
     },
     "regions": {
         "node": pa.int32(),
@@ -106,7 +107,7 @@ SCHEMAS: dict[str, dict[str, pa.DataType]] = {
 
 # Columns that older formats lack, by table: column → the format that brought it. Where a saved
 # book lacks one, its values are None.
-ADDED: dict[str, dict[str, int]] = {"nodes": {"confidence": 2}}
+ADDED: dict[str, dict[str, int]] = {"nodes": {"confidence": 2, "summary": 3}}
 
 # Tables that a book may lack: it is empty then. Versions that do not know one pass over it.
 OPTIONAL = frozenset({"annotations"})
@@ -126,7 +127,7 @@ def to_tables(index: BookIndex) -> dict[str, pa.Table]:
         "pages": [(p.number, p.label, p.width, p.height, p.status.value, p.note)
                   for p in index.pages],
         "nodes": [(n.parent, int(n.kind), n.level, n.title, n.text, n.page_first, n.page_last,
-                   n.numbering, list(n.evidence), n.confidence) for n in nodes],
+                   n.numbering, list(n.evidence), n.confidence, n.summary) for n in nodes],
         "regions": regions,
         "cells": cells,
         "entities": [(e.name, e.type, e.description, list(e.aliases)) for e in entities],
@@ -165,9 +166,9 @@ def from_tables(tables: dict[str, pa.Table], meta: BookMeta) -> BookIndex:
         cells.setdefault(node, []).append(Cell(row, col, text, row_span, col_span, header, box4))
     nodes = tuple(
         Node(i, parent, NodeKind(kind), level, title, text, tuple(regions.get(i, ())), first, last,
-             numbering, tuple(evidence), tuple(cells.get(i, ())), confidence)
+             numbering, tuple(evidence), tuple(cells.get(i, ())), confidence, summary or "")
         for i, (parent, kind, level, title, text, first, last, numbering, evidence,
-                confidence)
+                confidence, summary)
         in enumerate(_rows(tables["nodes"]))
     )  # fmt: skip
     for node in nodes:

@@ -90,6 +90,7 @@ class TreeNode:
     children: tuple[TreeNode, ...] = field(default=())
     evidence: tuple[str, ...] = ()
     confidence: float | None = None
+    summary: str = ""  # of a section, if summaries were made
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -102,6 +103,7 @@ class TreeNode:
             "label": self.label,
             "evidence": list(self.evidence),
             "confidence": None if self.confidence is None else round(self.confidence, 4),
+            **({"summary": self.summary} if self.summary else {}),
             "children": [c.to_json() for c in self.children],
         }
 

@@ -32,6 +32,7 @@ def tree(index: BookIndex) -> TreeNode:
             # The root stands for the tree as a whole.
             evidence=n.evidence if n.parent >= 0 else (index.meta.toc_source,),
             confidence=n.confidence if n.parent >= 0 else index.meta.confidence,
+            summary=n.summary,
         )
         if n.parent >= 0:
             children[n.parent].append(built)
@@ -51,6 +52,7 @@ def node(index: BookIndex, node_id: int) -> dict[str, Any]:
         "parent": n.parent,
         "title": n.title,
         "text": n.text,
+        **({"summary": n.summary} if n.summary else {}),
         "pages": pages,
         "labels": [index.label(p) for p in pages],
         "boxes": [{"page": r.page, "bbox": [round(v, 2) for v in r.bbox]} for r in n.regions],

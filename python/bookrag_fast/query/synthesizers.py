@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from bookrag_fast.index.book_index import BookIndex, count_tokens
+from bookrag_fast.index.extracts import central
 from bookrag_fast.index.lexicon import tokenize
 from bookrag_fast.index.model import NodeKind
 from bookrag_fast.models.protocols import Embedder
@@ -177,17 +176,7 @@ def summarize(
     ][:_MOST_PIECES]
     if not pieces:
         return "", []
-    vectors = embedder.embed([text for text, _ in pieces])
-    centre = vectors.mean(axis=0)
-    chosen: list[int] = []
-    spent = 0
-    for i in np.argsort(-(vectors @ centre), kind="stable").tolist():
-        cost = count_tokens(pieces[i][0])
-        if len(chosen) == 5 or spent + cost > budget:
-            break
-        if all(float(vectors[i] @ vectors[j]) < 0.9 for j in chosen):
-            chosen.append(i)
-            spent += cost
-    chosen.sort()
+    texts = [text for text, _ in pieces]
+    chosen = central(texts, embedder.embed(texts), budget)
     text = " ".join(pieces[i][0] for i in chosen)
     return text, [cite(pieces[i][1], pieces[i][0]) for i in chosen]
