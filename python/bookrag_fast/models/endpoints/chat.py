@@ -16,7 +16,7 @@ from bookrag_fast.models.endpoints.client import EndpointClient
 from bookrag_fast.models.endpoints.faults import StatusRefusedError
 from bookrag_fast.models.endpoints.manners import ChatManner
 from bookrag_fast.models.endpoints.schemas import response_format
-from bookrag_fast.models.endpoints.texts import sendable
+from bookrag_fast.models.endpoints.texts import well_formed
 from bookrag_fast.models.protocols import (
     ChatRequest,
     Completion,
@@ -188,7 +188,7 @@ class ChatEndpoint:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    text = sendable(message.text)
+    text = well_formed(message.text)
     if not message.images:
         return {"role": message.role, "content": text}
     parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
@@ -215,10 +215,10 @@ def _text(content: object) -> str | None:
     if content is None:
         return ""
     if isinstance(content, str):
-        return content
+        return well_formed(content)
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, Mapping)]
-        return "".join(part for part in parts if isinstance(part, str))
+        return well_formed("".join(part for part in parts if isinstance(part, str)))
     return None
 
 

@@ -21,7 +21,7 @@ from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.counting import count_tokens, is_count
 from bookrag_fast.models.endpoints.client import EndpointClient
 from bookrag_fast.models.endpoints.faults import StatusRefusedError
-from bookrag_fast.models.endpoints.texts import begun, sendable, too_long
+from bookrag_fast.models.endpoints.texts import begun, too_long, well_formed
 from bookrag_fast.models.protocols import EmbedderInfo, Embeddings, FloatMatrix, TokenUsage
 from bookrag_fast.models.twins import AwaitedEmbedder
 
@@ -136,7 +136,7 @@ class EmbeddingsEndpoint(AwaitedEmbedder):
         finds them too long."""
         tokens = self._settings.max_tokens
         for left in range(_HALVINGS, -1, -1):
-            inputs = [begun(prefix + sendable(text), tokens) for text in texts]
+            inputs = [begun(prefix + well_formed(text), tokens) for text in texts]
             try:
                 reply = await self._reply(client, inputs)
                 break

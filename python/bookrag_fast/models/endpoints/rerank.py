@@ -12,7 +12,7 @@ from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.counting import count_tokens, is_count
 from bookrag_fast.models.endpoints.client import EndpointClient
 from bookrag_fast.models.endpoints.faults import StatusRefusedError
-from bookrag_fast.models.endpoints.texts import begun, sendable
+from bookrag_fast.models.endpoints.texts import begun, well_formed
 from bookrag_fast.models.protocols import FloatArray, ModelInfo, Scores, TokenUsage
 from bookrag_fast.models.twins import AwaitedReranker
 
@@ -43,10 +43,10 @@ class RerankEndpoint(AwaitedReranker):
         scores = np.full(len(texts), np.nan, dtype=np.float32)
         sent = [index for index, text in enumerate(texts) if text.strip()]
         usage = TokenUsage()
-        query = begun(sendable(question), self._settings.max_tokens)
+        query = begun(well_formed(question), self._settings.max_tokens)
         for at in range(0, len(sent), self._settings.batch_size):
             batch = sent[at : at + self._settings.batch_size]
-            documents = [begun(sendable(texts[i]), self._settings.max_tokens) for i in batch]
+            documents = [begun(well_formed(texts[i]), self._settings.max_tokens) for i in batch]
             found, cost = await self._scores(query, documents)
             scores[batch] = found
             usage += cost

@@ -1,4 +1,4 @@
-"""Texts as servers take them."""
+"""Texts as servers take them, and as the rest of the engine takes theirs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from bookrag_fast.models.counting import count_tokens
 
-__all__ = ["begun", "sendable", "too_long"]
+__all__ = ["begun", "too_long", "well_formed"]
 
 _CHARS = 3  # of a token: fewer than usual, so that a cut text is seldom still too long
 _TOO_LONG = re.compile(
@@ -16,8 +16,9 @@ _TOO_LONG = re.compile(
 )
 
 
-def sendable(text: str) -> str:
-    """The text without halves of characters (from broken files), which UTF-8 cannot hold."""
+def well_formed(text: str) -> str:
+    """The text without halves of characters, which UTF-8 cannot hold: they come from broken files,
+    and from servers that escape whatever they like."""
     if text.isascii():
         return text
     return text.encode("utf-8", "replace").decode("utf-8")
