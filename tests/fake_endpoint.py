@@ -489,7 +489,11 @@ class FakeEndpoint:
             if answering not in done:
                 self.disconnects += 1
                 return False
-            answering.result()
+            try:
+                answering.result()
+            except ConnectionError:
+                self.disconnects += 1
+                return False
             return not writer.transport.is_closing()
         finally:
             self._now -= 1

@@ -1,0 +1,464 @@
+"""What fails at an endpoint comes as an error of ours that says what to do and betrays nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import logging
+import zlib
+from contextlib import aclosing, asynccontextmanager
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+
+import pytest
+
+from bookrag_fast.errors import (
+    ConfigError,
+    ModelError,
+    ModelRateLimitError,
+    ModelRefusedError,
+    ModelReplyError,
+    ModelTimeoutError,
+    ModelUnavailableError,
+)
+from bookrag_fast.models.endpoints import ChatEndpoint
+from endpoint_settings import PROMPT, chat_settings, request
+from fake_endpoint import (
+    CERTIFICATE,
+    FakeEndpoint,
+    chat,
+    delta,
+    disconnect,
+    drip,
+    empty_choices,
+    hang,
+    huge,
+    invalid_json,
+    ok,
+    raw,
+    redirect,
+    refuse,
+    sequence,
+    status,
+)
+
+KEY = "sk-very-secret-0123456789"
+
+
+@asynccontextmanager
+async def endpoint(base_url: str, **values):
+    model = ChatEndpoint("small", chat_settings(base_url, **values))
+    try:
+        yield model
+    finally:
+        await model.aclose()
+
+
+async def failure(base_url: str, *, stream: bool = False, **values) -> ModelError:
+    async with endpoint(base_url, **values) as model:
+        with pytest.raises(ModelError) as caught:
+            await (streamed(model) if stream else model.complete(request()))
+    return caught.value
+
+
+async def streamed(model: ChatEndpoint, into: list[object] | None = None) -> None:
+    async with aclosing(model.stream(request())) as parts:
+        async for part in parts:
+            if into is not None:
+                into.append(part)
+
+
+FAULTS = [
+    (status(429, "slow down"), ModelRateLimitError, "answered 429: slow down"),
+    (status(429, "insufficient_quota: pay"), ModelRefusedError, "no credit"),
+    (status(500), ModelUnavailableError, "answered 500: it failed"),
+    (status(503, retry_after="7"), ModelUnavailableError, "answered 503"),
+    (status(408), ModelUnavailableError, "answered 408"),
+    (status(400, "no such field"), ModelRefusedError, "400: no such field"),
+    (status(401, "who are you"), ModelRefusedError, "models.small.api_key_env"),
+    (status(403), ModelRefusedError, "models.small.api_key_env"),
+    (status(404), ModelRefusedError, "models.small.base_url"),
+    (status(404), ModelRefusedError, "'fake-1'"),
+    (status(422), ModelRefusedError, "models.small.model"),
+    (status(501), ModelRefusedError, "answered 501"),
+    (redirect("https://elsewhere.example/v1"), ModelRefusedError, "https://elsewhere.example/v1"),
+    (refuse(), ModelUnavailableError, "hung up"),
+    (disconnect(), ModelUnavailableError, "hung up"),
+    (invalid_json(), ModelReplyError, "no JSON"),
+    (raw("<html>Welcome!</html>"), ModelReplyError, "no JSON"),
+    (raw("[" * 100_000), ModelReplyError, "no JSON"),
+    (raw("[1]"), ModelReplyError, "something else than a chat completion"),
+    (raw('{"choices": "many"}'), ModelReplyError, "something else than a chat completion"),
+    (raw('{"choices": [7]}'), ModelReplyError, "without a choice"),
+    (raw('{"choices": [{"message": {"content": 7}}]}'), ModelReplyError, "no text"),
+    (empty_choices(), ModelReplyError, "without a choice"),
+    (huge(), ModelReplyError, "more than 4,194,304 bytes"),
+    (huge(declared=False), ModelReplyError, "more than 4,194,304 bytes"),
+    (raw(b"nonsense", content_encoding="gzip"), ModelReplyError, "packed wrongly"),
+    (raw(b"nonsense", content_encoding="br"), ModelReplyError, "not asked for"),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "kind", "said"), FAULTS)
+async def test_a_fault_of_a_whole_reply(behaviour, kind, said):
+    with FakeEndpoint(behaviour) as server:
+        error = await failure(server.base_url, api_key=KEY)
+    assert isinstance(error, kind)
+    assert said in str(error)
+    assert "model 'small' at 127.0.0.1:" in str(error)
+    assert PROMPT not in str(error)
+    assert len(server.calls) == 1  # trying again is the middleware's
+
+
+STREAM_FAULTS = [
+    (status(500), ModelUnavailableError, "answered 500"),
+    (redirect(), ModelRefusedError, "points elsewhere"),
+    (refuse(), ModelUnavailableError, "hung up"),
+    (disconnect(), ModelUnavailableError, "hung up"),
+    (disconnect(events=0), ModelUnavailableError, "hung up"),
+    (invalid_json(), ModelReplyError, "no JSON"),
+    (empty_choices(), ModelReplyError, "without a completion"),
+    (huge(), ModelReplyError, "more than"),
+    (raw("{}"), ModelReplyError, "without a completion"),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "kind", "said"), STREAM_FAULTS)
+async def test_a_fault_of_a_stream(behaviour, kind, said):
+    with FakeEndpoint(behaviour) as server:
+        error = await failure(server.base_url, stream=True)
+    assert isinstance(error, kind)
+    assert said in str(error)
+
+
+def events(*values: object) -> bytes:
+    lines = (v if isinstance(v, str) else json.dumps(v) for v in values)
+    return "".join(f"data: {line}\n\n" for line in lines).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "said"),
+    [
+        # The connection's end alone is no end: nobody said why the text was over.
+        (events(delta(content="half ")), ModelUnavailableError, "in the middle"),
+        (events(delta(content="a"), {"error": {"message": "CUDA ran out"}}),
+         ModelUnavailableError, "CUDA ran out"),
+        (events(delta(content="a"), "[7]"), ModelReplyError, "no completion's"),
+        (b"data: \xff\xfe\n\n", ModelReplyError, "no JSON"),
+    ],
+)  # fmt: skip
+async def test_a_stream_that_goes_wrong_inside(body, kind, said):
+    with FakeEndpoint(raw(body, content_type="text/event-stream")) as server:
+        error = await failure(server.base_url, stream=True)
+    assert isinstance(error, kind)
+    assert said in str(error)
+
+
+async def test_pieces_come_before_the_stream_breaks():
+    with FakeEndpoint(disconnect(events=3)) as server:
+        async with endpoint(server.base_url) as model:
+            pieces: list[object] = []
+            with pytest.raises(ModelUnavailableError):
+                await streamed(model, pieces)
+    assert pieces == ["half "] * 3
+
+
+# --- bounds ---------------------------------------------------------------------------------------
+
+
+async def test_a_packed_reply_is_unpacked_whether_asked_for_or_not():
+    body = {"choices": [{"message": {"content": "pong"}, "finish_reason": "stop"}]}
+    for encoding, data in {
+        "gzip": gzip.compress(json.dumps(body).encode()),
+        "deflate": zlib.compress(json.dumps(body).encode()),
+    }.items():
+        with FakeEndpoint(raw(data, content_encoding=encoding)) as server:
+            async with endpoint(server.base_url) as model:
+                assert (await model.complete(request())).text == "pong"
+        assert server.calls[0].headers["accept-encoding"] == "identity"
+
+
+async def test_a_small_reply_that_unpacks_to_very_much_is_refused():
+    bomb = gzip.compress(bytes(400 << 20), compresslevel=1)
+    assert len(bomb) < 4 << 20
+    with FakeEndpoint(raw(bomb, content_encoding="gzip")) as server:
+        error = await failure(server.base_url)
+    assert isinstance(error, ModelReplyError)
+    assert "more than 4,194,304 bytes" in str(error)
+
+
+async def test_the_rest_of_a_reply_that_is_too_long_is_not_taken():
+    with FakeEndpoint(huge(200_000_000, declared=False)) as server:
+        assert isinstance(await failure(server.base_url), ModelReplyError)
+        assert server.wait_until(lambda s: s.disconnects == 1)
+
+
+# --- time -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("behaviour", [hang(), drip()])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_cancelled_call_ends_at_the_server(behaviour, stream):
+    with FakeEndpoint(behaviour) as server:
+        async with endpoint(server.base_url) as model:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(
+                    streamed(model) if stream else model.complete(request()), 0.1
+                )
+            assert server.wait_until(lambda s: s.disconnects == 1)
+            server.behaviour = ok()
+            assert (await model.complete(request())).text == "pong"
+
+
+async def test_a_stream_that_is_left_ends_at_the_server():
+    with FakeEndpoint(drip()) as server:
+        async with endpoint(server.base_url) as model:
+            async with aclosing(model.stream(request())) as parts:
+                assert await anext(parts) == "."
+            assert server.wait_until(lambda s: s.disconnects == 1)
+
+
+async def test_a_silent_server_is_left_at_the_settings_timeout():
+    settings = chat_settings("http://x").model_copy(update={"timeout_s": 0.1})
+    with FakeEndpoint(hang()) as server:
+        model = ChatEndpoint("small", settings.model_copy(update={"base_url": server.base_url}))
+        with pytest.raises(ModelTimeoutError, match=r"models\.small\.timeout_s"):
+            await model.complete(request())
+        await model.aclose()
+
+
+async def test_a_server_that_is_not_there():
+    with FakeEndpoint() as server:
+        gone = server.base_url
+    error = await failure(gone)
+    assert isinstance(error, ModelUnavailableError)
+    assert "cannot be reached" in str(error)
+
+
+# --- retry-after ----------------------------------------------------------------------------------
+
+
+def in_seconds(seconds: float) -> str:
+    return format_datetime(datetime.now(timezone.utc) + timedelta(seconds=seconds), usegmt=True)
+
+
+@pytest.mark.parametrize(
+    ("headers", "low", "high"),
+    [
+        ({"retry_after": "7"}, 7, 7),
+        ({"retry_after": "0.5"}, 0.5, 0.5),
+        ({"retry_after_ms": "1500"}, 1.5, 1.5),
+        ({"retry_after": in_seconds(90)}, 60, 91),
+        ({"retry_after": in_seconds(-90)}, 0, 0),
+    ],
+)
+@pytest.mark.parametrize("code", [429, 503])
+async def test_how_long_a_server_wants_to_be_left_alone(headers, low, high, code):
+    with FakeEndpoint(status(code, **headers)) as server:
+        error = await failure(server.base_url)
+    assert isinstance(error, ModelUnavailableError)
+    assert error.retry_after is not None
+    assert low <= error.retry_after <= high
+
+
+@pytest.mark.parametrize("value", ["soon", "-3", "nan", "inf", "1e999", "", "Mon, 99 Foo 0000"])
+async def test_a_wish_that_makes_no_sense_is_none(value):
+    with FakeEndpoint(status(429, retry_after=value)) as server:
+        error = await failure(server.base_url)
+    assert isinstance(error, ModelRateLimitError)
+    assert error.retry_after is None
+
+
+# --- TLS ------------------------------------------------------------------------------------------
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_refused_until_it_is_named():
+    with FakeEndpoint(tls=True) as server:
+        error = await failure(server.base_url)
+        assert isinstance(error, ModelRefusedError)
+        assert "models.small.ca_file" in str(error)
+        assert not server.calls
+        async with endpoint(server.base_url, ca_file=str(CERTIFICATE)) as model:
+            assert (await model.complete(request())).text == "pong"
+
+
+async def test_a_certificate_of_another_name_is_refused():
+    with FakeEndpoint(tls=True) as server:
+        other = server.base_url.replace("127.0.0.1", "127.0.0.2")
+        server_error = await failure(other, ca_file=str(CERTIFICATE))
+    assert isinstance(server_error, (ModelRefusedError, ModelUnavailableError))
+    assert not server.calls
+
+
+async def test_a_server_without_tls_is_told_apart_from_one_that_is_down():
+    with FakeEndpoint() as server:
+        error = await failure(server.base_url.replace("http:", "https:"))
+    assert isinstance(error, ModelRefusedError)
+    assert "http://" in error.hint
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_certificates_that_cannot_be_used_are_a_matter_of_configuration(tmp_path, content):
+    file = tmp_path / "ca.pem"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(ConfigError, match=r"models\.small\.ca_file"):
+        ChatEndpoint("small", chat_settings("https://127.0.0.1/v1", ca_file=str(file)))
+
+
+# --- secrets --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"Incorrect API key provided: {KEY}.",
+        f"bad header Authorization: Bearer {KEY}",
+        "your key sk-other-key-987654 is old",
+        f"x-team is wrong: team-password {KEY}",
+    ],
+)
+@pytest.mark.parametrize("code", [400, 401, 429, 500])
+async def test_what_a_server_says_is_quoted_without_secrets(said, code, caplog):
+    caplog.set_level(logging.INFO)
+    with FakeEndpoint(status(code, said)) as server:
+        error = await failure(server.base_url, api_key=KEY, headers={"X-Team": "team-password"})
+    chain, current = [], error
+    while current is not None and len(chain) < 20:
+        chain.append(f"{current!s} {current!r}")
+        current = current.__cause__ if current.__cause__ else None
+    shown = " ".join(chain) + caplog.text
+    for secret in (KEY, "team-password", "sk-other-key-987654"):
+        assert secret not in shown
+    assert "***" in str(error)
+
+
+async def test_what_a_server_says_is_cut_and_in_one_line():
+    with FakeEndpoint(status(400, "first\nsecond \x1b[31m " + "long " * 10_000)) as server:
+        error = await failure(server.base_url)
+    assert "first second ?[31m long" in error.message
+    assert len(error.message) < 450
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('{"detail": [{"loc": ["b", "n"], "msg": "too big", "input": "PROMPT"}]}', "b.n: too big"),
+        ('{"detail": "not so"}', "not so"),
+        ('{"object": "error", "message": "not so"}', "not so"),
+        ('{"error": "not so"}', "not so"),
+        ("<html><body><h1>Not so</h1></body></html>", "Not so"),
+        ('{"input": "PROMPT"}', "answered 400"),
+        ("", "answered 400"),
+    ],
+)  # fmt: skip
+async def test_each_shape_in_which_servers_say_what_is_wrong(body, said):
+    with FakeEndpoint(raw(body, 400)) as server:
+        error = await failure(server.base_url)
+    assert said in error.message
+    assert "PROMPT" not in error.message
+
+
+async def test_settings_and_models_show_no_key_in_their_repr():
+    model = ChatEndpoint("small", chat_settings("http://127.0.0.1/v1", api_key=KEY))
+    shown = repr(vars(model)) + repr(vars(model._client)) + repr(model._client._client)
+    assert KEY not in shown
+    await model.aclose()
+
+
+# --- addresses and keys ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("base_url", "said"),
+    [
+        ("", "http://"),
+        ("localhost:8000", "http://"),
+        ("ftp://host/v1", "http://"),
+        ("http:///v1", "name a host"),
+        ("http://[::1/v1", "no address"),
+        ("http://host:99999/v1", "no address"),
+        ("http://me:pass@host/v1", "password"),
+        ("http://host/v1?key=1", "after its path"),
+        ("http://host/v1#x", "after its path"),
+    ],
+)
+def test_an_address_that_is_none(base_url, said):
+    with pytest.raises(ConfigError, match=r"models\.small\.base_url") as caught:
+        ChatEndpoint("small", chat_settings(base_url))
+    assert said in str(caught.value)
+    assert "pass@" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [None, "", "  "])
+def test_a_key_that_is_not_set_is_named(monkeypatch, value):
+    monkeypatch.delenv("MY_KEY", raising=False)
+    if value is not None:
+        monkeypatch.setenv("MY_KEY", value)
+    with pytest.raises(ConfigError, match="MY_KEY"):
+        ChatEndpoint("small", chat_settings("http://host/v1", api_key_env="MY_KEY"))
+
+
+@pytest.mark.parametrize("values", [{"api_key": "se\ncret"}, {"headers": {"X-A": "sécret"}}])
+def test_a_key_that_no_header_can_hold_is_not_quoted(values):
+    with pytest.raises(ConfigError, match=r"models\.small\.") as caught:
+        ChatEndpoint("small", chat_settings("http://host/v1", **values))
+    assert "cret" not in str(caught.value)
+
+
+async def test_what_the_environment_holds_for_others_stays_here(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", KEY)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-1")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}\nX-Other: 1")
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with FakeEndpoint() as server:
+        async with endpoint(server.base_url) as model:
+            await model.complete(request())
+    headers = server.calls[0].headers
+    assert set(headers) == {
+        "host", "connection", "accept", "content-type", "content-length", "accept-encoding",
+        "user-agent",
+    }  # fmt: skip
+    assert headers["user-agent"].startswith("bookrag-fast/")
+    assert KEY not in repr(server.calls)
+
+
+async def test_keys_and_headers_of_the_settings_are_sent(monkeypatch):
+    monkeypatch.setenv("MY_KEY", f" {KEY}\n")
+    with FakeEndpoint() as server:
+        async with endpoint(
+            server.base_url, api_key_env="MY_KEY", headers={"X-Team": "blue", "User-Agent": "me"}
+        ) as model:
+            await model.complete(request())
+    headers = server.calls[0].headers
+    assert headers["authorization"] == f"Bearer {KEY}"
+    assert (headers["x-team"], headers["user-agent"]) == ("blue", "me")
+
+
+async def test_azure_is_asked_by_deployment_version_and_its_own_header(monkeypatch):
+    monkeypatch.setenv("AZURE_OPENAI_AD_TOKEN", "token-of-another")
+    for path in ("", "/openai", "/openai/deployments/fake-1"):
+        with FakeEndpoint() as server:
+            base_url = server.base_url.removesuffix("/v1") + path
+            async with endpoint(base_url, api_version="2024-10-21", api_key=KEY) as model:
+                assert (await model.complete(request())).text == "pong"
+        call = server.calls[0]
+        assert call.path == "/openai/deployments/fake-1/chat/completions?api-version=2024-10-21"
+        assert call.headers["api-key"] == KEY
+        assert "authorization" not in call.headers
+
+
+async def test_connections_are_used_again():
+    with FakeEndpoint(sequence(ok(), status(429), chat("<think>"), ok())) as server:
+        async with endpoint(server.base_url) as model:
+            for _ in range(4):
+                try:
+                    await model.complete(request())
+                except ModelRateLimitError:
+                    continue
+    assert server.connections == 1
