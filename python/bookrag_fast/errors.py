@@ -285,10 +285,17 @@ class ModelRefusedError(ModelError):
 
 
 class ModelReplyError(ModelError):
-    """A model's reply is none: empty, too long, of the wrong shape, or not finite."""
+    """A model's reply is none: empty, too long, of the wrong shape, or not finite.
+
+    ``prompt_tokens`` and ``completion_tokens`` are what its server states that it took all the
+    same; 0 where it states nothing.
+    """
 
     code = "model_reply"
     exit_code = 36
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
 
 
 class SpendingLimitError(ModelError):
