@@ -331,6 +331,16 @@ def refuse() -> Behaviour:
     return behave
 
 
+def garbage(data: bytes = b"SSH-2.0-OpenSSH_9.2\r\n\r\n") -> Behaviour:
+    """What is no HTTP."""
+
+    async def behave(x: Exchange) -> None:
+        await x.send(data)
+        x.writer.close()
+
+    return behave
+
+
 def invalid_json() -> Behaviour:
     """A body that is no JSON, or an event that is none."""
 
@@ -353,7 +363,8 @@ def empty_choices() -> Behaviour:
             await x.event("[DONE]")
             await x.chunk(b"")
         else:
-            await x.reply_json({"choices": [], "usage": {"prompt_tokens": 7}})
+            usage = {"prompt_tokens": 7, "completion_tokens": 3}
+            await x.reply_json({"choices": [], "usage": usage})
 
     return behave
 

@@ -32,6 +32,7 @@ from fake_endpoint import (
     disconnect,
     drip,
     empty_choices,
+    garbage,
     hang,
     huge,
     invalid_json,
@@ -85,6 +86,8 @@ FAULTS = [
     (redirect("https://elsewhere.example/v1"), ModelRefusedError, "https://elsewhere.example/v1"),
     (refuse(), ModelUnavailableError, "hung up"),
     (disconnect(), ModelUnavailableError, "hung up"),
+    (garbage(), ModelUnavailableError, "not in HTTP"),
+    (garbage(b"HTTP/1.1 200 -\r\nx: " + b"y" * 300_000), ModelUnavailableError, "not in HTTP"),
     (invalid_json(), ModelReplyError, "no JSON"),
     (raw("<html>Welcome!</html>"), ModelReplyError, "no JSON"),
     (raw("[" * 100_000), ModelReplyError, "no JSON"),
@@ -162,6 +165,17 @@ async def test_pieces_come_before_the_stream_breaks():
             with pytest.raises(ModelUnavailableError):
                 await streamed(model, pieces)
     assert pieces == ["half "] * 3
+
+
+async def test_a_useless_reply_says_what_it_took_all_the_same():
+    with FakeEndpoint(empty_choices()) as server:
+        error = await failure(server.base_url)
+    assert isinstance(error, ModelReplyError)
+    assert (error.prompt_tokens, error.completion_tokens) == (7, 3)
+    with FakeEndpoint(invalid_json()) as server:
+        error = await failure(server.base_url)
+    assert isinstance(error, ModelReplyError)
+    assert (error.prompt_tokens, error.completion_tokens) == (0, 0)
 
 
 # --- bounds ---------------------------------------------------------------------------------------

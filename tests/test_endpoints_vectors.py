@@ -124,6 +124,22 @@ async def test_what_it_cost(embedder):
         assert cost.prompt_tokens == len("dimension") // 4 + 1 + 2
 
 
+async def test_many_who_come_first_learn_the_dimension_together(embedder):
+    async def many(endpoint):
+        return await asyncio.gather(*[endpoint.aembed([f"text {n}"]) for n in range(8)])
+
+    with embedder() as (endpoint, server):
+        results = await endpoint.runner.arun(many(endpoint))
+        assert sum(result.usage.calls for result in results) == len(server.calls) == 9
+
+
+def test_a_useless_reply_says_what_it_took_all_the_same(embedder):
+    with embedder(probed_then(embeddings(count=1))) as (endpoint, _):
+        with pytest.raises(ModelReplyError) as caught:
+            endpoint.embed(["four", "four"])
+        assert caught.value.prompt_tokens == 2
+
+
 def test_tokens_that_are_not_stated_are_estimated(embedder):
     body = {"data": [{"embedding": [1.0, 2.0]}]}
     with embedder(raw(json.dumps(body))) as (endpoint, _):

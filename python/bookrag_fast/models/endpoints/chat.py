@@ -66,11 +66,12 @@ class ChatEndpoint:
         while True:
             manner = self._manner
             try:
-                return self._read(
-                    await self._client.post(_PATH, self._body(request, manner)), request
-                )
+                reply = await self._client.post(_PATH, self._body(request, manner))
+                break
             except StatusRefusedError as refusal:
                 self._mend(manner, refusal, request, streamed=False)
+        with self._client.faults.billed(reply.get("usage") if isinstance(reply, Mapping) else None):
+            return self._read(reply, request)
 
     async def complete_batch(
         self, requests: Sequence[ChatRequest]

@@ -51,6 +51,7 @@ class EmbeddingsEndpoint(AwaitedEmbedder):
         self._client = self._connected()
         self._numbers: int | None = None  # of a vector as the server sends it
         self._base64 = True
+        self._probing = asyncio.Lock()
         self._guard = threading.Lock()
 
     @property
@@ -68,15 +69,18 @@ class EmbeddingsEndpoint(AwaitedEmbedder):
         prefix = settings.query_prefix if query else settings.passage_prefix
         sent = [index for index, text in enumerate(texts) if text.strip()]
         usage = TokenUsage()
-        if self._numbers is None and sent:
-            self._numbers, usage = await self._probe(self._client)
+        if self._numbers is None and (sent or settings.dimension is None):
+            async with self._probing:  # one for all who come first
+                if self._numbers is None:
+                    self._numbers, usage = await self._probe(self._client)
         rows: list[tuple[list[int], FloatMatrix]] = []
         for at in range(0, len(sent), settings.batch_size):
             batch = sent[at : at + settings.batch_size]
             vectors, cost = await self._embed(self._client, prefix, [texts[i] for i in batch])
             rows.append((batch, vectors))
             usage += cost
-        dimension = settings.dimension or self._numbers or self.info.dimension
+        dimension = settings.dimension or self._numbers
+        assert dimension is not None
         out = np.zeros((len(texts), dimension), dtype=np.float32)
         for batch, vectors in rows:
             out[batch] = vectors
@@ -144,12 +148,14 @@ class EmbeddingsEndpoint(AwaitedEmbedder):
                 if not left or not too_long(refusal.said):
                     raise
                 tokens = max(8, tokens // 2)
-        vectors = self._vectors(client, reply, len(inputs))
-        if vectors.shape[1] != self._numbers:
-            client.faults.reply(
-                f"sent vectors of {vectors.shape[1]} numbers, before that of {self._numbers}"
-            )
-        return _unit(client, vectors[:, : self._settings.dimension]), self._usage(reply, inputs)
+        with client.faults.billed(reply.get("usage")):
+            vectors = self._vectors(client, reply, len(inputs))
+            if vectors.shape[1] != self._numbers:
+                client.faults.reply(
+                    f"sent vectors of {vectors.shape[1]} numbers, before that of {self._numbers}"
+                )
+            rows = _unit(client, vectors[:, : self._settings.dimension])
+        return rows, self._usage(reply, inputs)
 
     async def _reply(self, client: EndpointClient, inputs: list[str]) -> Mapping[str, Any]:
         body = {"model": self._settings.model, "input": inputs}

@@ -26,6 +26,7 @@ from bookrag_fast.errors import (
     ModelTimeoutError,
     ModelUnavailableError,
 )
+from bookrag_fast.models.counting import is_count
 from bookrag_fast.models.endpoints.transport import ReplyTooLongError, UnreadableReplyError
 
 __all__ = ["Faults", "StatusRefusedError"]
@@ -36,6 +37,7 @@ _KEYS = re.compile(
     r"\b(?:bearer|basic)\s+[\w.~+/=*-]+|\b(?:sk|pk|hf|key|gsk|xai)[-_][\w*-]{6,}", re.IGNORECASE
 )
 _TAG = re.compile(r"<[^<>]{0,300}>")
+_HUNG_UP = re.compile(r"closed|disconnected|reset", re.IGNORECASE)
 _SPENT = re.compile(r"insufficient_quota|billing|credit", re.IGNORECASE)
 
 
@@ -71,6 +73,18 @@ class Faults:
     def reply(self, problem: str, hint: str = "") -> NoReturn:
         """Refuse a reply that came but is of no use."""
         raise ModelReplyError(f"{self._who} {problem}", hint)
+
+    @contextmanager
+    def billed(self, usage: object) -> Iterator[None]:
+        """Refusals of a reply in there carry the tokens that the server states for it."""
+        try:
+            yield
+        except ModelReplyError as error:
+            if isinstance(usage, Mapping):
+                prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
+                error.prompt_tokens = prompt if is_count(prompt) else 0
+                error.completion_tokens = completion if is_count(completion) else 0
+            raise
 
     def broken_off(self) -> NoReturn:
         raise ModelUnavailableError(f"{self._who} ended its reply in the middle")
@@ -109,6 +123,11 @@ class Faults:
             return ModelUnavailableError(
                 f"{self._who} cannot be reached", f"check {self._where}.base_url and the server"
             )
+        for cause in chain:
+            if isinstance(cause, httpx2.RemoteProtocolError) and not _HUNG_UP.search(str(cause)):
+                return ModelUnavailableError(
+                    f"{self._who} answers, but not in HTTP", f"check {self._where}.base_url"
+                )
         if isinstance(error, (openai.APIConnectionError, httpx2.RequestError, ssl.SSLError)):
             return ModelUnavailableError(f"{self._who} hung up before its reply was whole")
         if isinstance(error, openai.APIError):  # said in the middle of a stream

@@ -63,9 +63,8 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             raise ReplyTooLongError(limit)
         if encoding not in ("", "identity"):
             headers.pop("content-length", None)  # of the packed body
-        return httpx2.Response(
-            response.status_code, headers=headers, stream=bounded, extensions=response.extensions
-        )
+        response.stream = bounded
+        return response
 
     async def aclose(self) -> None:
         await self._inner.aclose()
