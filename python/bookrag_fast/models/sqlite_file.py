@@ -1,0 +1,154 @@
+"""A SQLite file that processes share: one writer at a time, readers that wait for nobody."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bookrag_fast.errors import NewerIndexError
+
+__all__ = ["SqliteFile", "is_damage"]
+
+_WRITE_WAIT_S = 5.0  # for other processes that write; writers are threads of their own
+_READ_WAIT_S = 0.05  # readers sit on an event loop; in WAL mode they hardly ever wait
+
+# Connections that a process inherited by fork. Using one damages the file, and so may closing it,
+# which can clear away the log that the parent still writes.
+_inherited: list[sqlite3.Connection] = []
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file itself is broken, rather than locked, full or out of reach."""
+    return type(error) is sqlite3.DatabaseError  # all others are subclasses of it
+
+
+class SqliteFile:
+    """Opened at first use, in WAL mode. Safe to share between threads, and to use after a fork.
+
+    Args:
+        path: the file; its folder is made.
+        schema: statements that make the tables where they are not there yet.
+        version: of the schema, kept as ``user_version``.
+
+    Methods raise sqlite3.Error or OSError, and NewerIndexError for the file of a newer version.
+    """
+
+    def __init__(self, path: Path, schema: str, version: int) -> None:
+        self.path = path
+        self._schema = schema
+        self._version = version
+        self._process = os.getpid()
+        self._inode = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._write_guard, self._read_guard = threading.RLock(), threading.Lock()
+        self._writer: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All of it or nothing. Waits for other writers, so not for an event loop's thread."""
+        self._notice_fork()
+        with self._write_guard:
+            if self._writer is None:
+                self._writer = self._opened()
+            db = self._writer
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    db.execute("ROLLBACK")
+                raise
+
+    def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows of what is committed. Some ten microseconds for a row by its key."""
+        self._notice_fork()
+        reader = self._reader
+        if reader is None:
+            with self._write_guard:
+                if self._writer is None:
+                    self._writer = self._opened()  # makes the tables
+            with self._read_guard:
+                if self._reader is None:
+                    self._reader = self._connection(_READ_WAIT_S)
+        with self._read_guard:
+            if self._reader is None:  # closed meanwhile
+                return []
+            return self._reader.execute(sql, parameters).fetchall()
+
+    def set_aside(self) -> Path | None:
+        """Rename a broken file so that the next use begins a new one; None if another process has
+        done so already."""
+        with self._write_guard:
+            self.close()
+            with contextlib.suppress(OSError):
+                if self._inode and self.path.stat().st_ino != self._inode:
+                    return None
+            aside = self.path.with_name(f"{self.path.name}.broken-{int(time.time())}")
+            for ending in ("-wal", "-shm"):
+                with contextlib.suppress(OSError):
+                    self.path.with_name(self.path.name + ending).unlink()
+            self.path.replace(aside)
+            return aside
+
+    def close(self) -> None:
+        """Use after it opens the file anew."""
+        self._notice_fork()
+        with self._write_guard, self._read_guard:
+            for connection in (self._reader, self._writer):
+                if connection is not None:
+                    with contextlib.suppress(sqlite3.Error):
+                        connection.close()
+            self._reader = self._writer = None
+
+    def _notice_fork(self) -> None:
+        if self._process != os.getpid():
+            _inherited.extend(c for c in (self._reader, self._writer) if c is not None)
+            self._process = os.getpid()
+            self._begin()  # a thread that is not here any more may have held the locks
+
+    def _opened(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.touch()
+        self._inode = self.path.stat().st_ino
+        db = self._connection(_WRITE_WAIT_S)
+        try:
+            found = db.execute("PRAGMA user_version").fetchone()[0]
+            if found > self._version:
+                raise NewerIndexError(
+                    f"{self.path} has version {found}; this version reads up to {self._version}",
+                    "upgrade with `pip install -U bookrag_fast`",
+                )
+            if found < self._version:
+                with contextlib.suppress(sqlite3.OperationalError):  # another process is at it
+                    db.execute("PRAGMA journal_mode = WAL")
+                db.execute("BEGIN IMMEDIATE")
+                for statement in self._schema.split(";"):
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {self._version}")
+                db.execute("COMMIT")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _connection(self, wait_s: float) -> sqlite3.Connection:
+        # Used from several threads, one at a time: the guards see to that.
+        db = sqlite3.connect(
+            self.path, timeout=wait_s, isolation_level=None, check_same_thread=False
+        )
+        # With WAL, NORMAL loses at most the last transactions when the machine (not the process)
+        # dies, and never damages the file.
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA journal_size_limit = 16777216")
+        return db
