@@ -93,7 +93,7 @@ class ChatRequest:
     ``role``, ``book`` and ``prompt`` ("plan@1/en") say who asks for what: limits, the ledger and
     the cache go by them. ``schema`` is the JSON schema that the reply should follow, or None for
     prose. ``expected_tokens`` is what a usual reply takes, for estimates (0: half of
-    ``max_tokens``).
+    ``max_tokens``). ``fresh`` asks the model even where a reply is kept, which it replaces.
     """
 
     messages: tuple[Message, ...]
@@ -104,6 +104,7 @@ class ChatRequest:
     max_tokens: int = 1024
     temperature: float = 0.0
     expected_tokens: int = 0
+    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,83 @@
+"""A circuit breaker: a server that fails all the time is left alone for a while."""
+
+from __future__ import annotations
+
+import asyncio
+from math import inf
+
+from bookrag_fast.errors import ModelUnavailableError
+
+__all__ = ["Breaker", "CircuitOpenError"]
+
+_FAILURES = 8  # in a row, of any calls of the model
+_COOL_DOWN_S = 2.0  # at first; doubled whenever the probe fails too
+_LONGEST_COOL_DOWN_S = 60.0
+
+
+class CircuitOpenError(ModelUnavailableError):
+    """The call did not go out. ``sent`` tells whether an earlier attempt of it did."""
+
+    def __init__(self, message: str, hint: str = "", *, retry_after: float, sent: bool) -> None:
+        super().__init__(message, hint, retry_after=retry_after)
+        self.sent = sent
+
+
+class Breaker:
+    """Closed at first. Opens after eight failures in a row; when it has cooled down one call goes
+    out as a probe, whose end closes it or opens it for twice as long. Times are seconds of the
+    loop's clock."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._cool_down = 0.0  # 0: closed
+        self._until = 0.0
+        self._probing = False
+        self._changed: asyncio.Future[None] | None = None
+
+    def wait(self, now: float) -> float:
+        """Seconds until a call may go: 0 for now, inf while a probe is out."""
+        if not self._cool_down:
+            return 0.0
+        return inf if self._probing else max(0.0, self._until - now)
+
+    async def changed(self, seconds: float) -> None:
+        """Wait until a probe has ended, however it did, but no longer than so."""
+        if self._changed is None:
+            self._changed = asyncio.get_running_loop().create_future()
+        await asyncio.wait((self._changed,), timeout=seconds)
+
+    def go(self) -> bool:
+        """A call goes out, which `wait` allowed. Whether it is the probe; its end must be told."""
+        self._probing = bool(self._cool_down)
+        return self._probing
+
+    def answered(self) -> None:
+        """The server answered a call, whatever it was."""
+        if self._cool_down:
+            self._cool_down, self._until = 0.0, 0.0
+            self._probe_ended()
+        self._failures = 0
+
+    def failed(self, now: float, *, probe: bool) -> None:
+        self._failures += 1
+        if probe and self._cool_down:
+            self.open(min(2 * self._cool_down, _LONGEST_COOL_DOWN_S), now)
+            self._probe_ended()
+        elif not self._cool_down and self._failures >= _FAILURES:
+            self.open(_COOL_DOWN_S, now)
+
+    def open(self, seconds: float, now: float) -> None:
+        """For as long as that: also for a server that says for how long it is out."""
+        self._cool_down = max(self._cool_down, seconds)
+        self._until = max(self._until, now + seconds)
+
+    def abandoned(self, *, probe: bool) -> None:
+        """A call ended without telling anything of the server (it was cancelled)."""
+        if probe and self._cool_down:
+            self._probe_ended()
+
+    def _probe_ended(self) -> None:
+        self._probing = False
+        changed, self._changed = self._changed, None
+        if changed is not None and not changed.done():
+            changed.set_result(None)
