@@ -112,6 +112,8 @@ class InnerEmbedder:
         raise AssertionError("the middleware awaits")
 
     async def aembed(self, texts: Sequence[str], *, query: bool = False) -> Embeddings:
+        if not texts:
+            return Embeddings(np.zeros((0, self.info.dimension), np.float32), TokenUsage())
         self.texts.append(list(texts))
         await asyncio.sleep(0.01)
         rows = [vector(text, self.info.dimension, query=query) for text in texts]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -56,6 +55,8 @@ class _Closed(Protocol):
 class _Guarded:
     """What all share: the stack, and the loop that it lives on."""
 
+    _stack: Next
+
     def __init__(self, inner: object, services: Services) -> None:
         self._inner = inner
         self.runner = services.runner
@@ -64,6 +65,9 @@ class _Guarded:
         """Close the connections of what is wrapped."""
         if isinstance(self._inner, _Closed):
             await self.runner.arun(self._inner.aclose())
+
+    async def _passed(self, call: Call) -> Reply:
+        return await self._stack(call)
 
 
 class GuardedLanguageModel(_Guarded):
@@ -87,7 +91,7 @@ class GuardedLanguageModel(_Guarded):
         super().__init__(inner, services)
         self._model = inner
         self._key = None if services.cache is None else model_key(settings)
-        self._stack: Next = stack(
+        self._stack = stack(
             inner.info.name, settings, services, self._client, TextCodec(), role_limits
         )
 
@@ -96,7 +100,7 @@ class GuardedLanguageModel(_Guarded):
         return self._model.info
 
     async def complete(self, request: ChatRequest) -> Completion:
-        reply = await self.runner.arun(_passed(self._stack, self._call(request)))
+        reply = await self.runner.arun(self._passed(self._call(request)))
         return _completion(reply)
 
     async def complete_batch(
@@ -112,7 +116,7 @@ class GuardedLanguageModel(_Guarded):
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | Completion]:
         pieces = Pieces()
-        work = self.runner.arun(_passed(self._stack, self._call(request, pieces)))
+        work = self.runner.arun(self._passed(self._call(request, pieces)))
         reply = asyncio.ensure_future(work)
         reply.add_done_callback(pieces.end)
         try:
@@ -142,11 +146,17 @@ class GuardedLanguageModel(_Guarded):
         (request,) = call.items
         if call.sink is None:
             return _replied(await self._model.complete(request))
-        async with aclosing(self._model.stream(request)) as pieces:  # type: ignore[type-var]
+        pieces = self._model.stream(request)
+        try:
             async for piece in pieces:
                 if isinstance(piece, Completion):
                     return _replied(piece)
                 call.sink.put(piece)
+        finally:
+            if isinstance(pieces, AsyncGenerator):
+                await (
+                    pieces.aclose()
+                )  # now, rather than when it is collected: it holds a connection
         raise ModelReplyError(
             f"model {self.info.name!r} ended its reply without saying that it was whole"
         )
@@ -189,7 +199,7 @@ class GuardedEmbedder(_Guarded, AwaitedEmbedder):
         self._name = name
         self._role = role
         self._key = None if services.cache is None else model_key(settings)
-        self._stack: Next = stack(name, settings, services, self._client, FloatsCodec())
+        self._stack = stack(name, settings, services, self._client, FloatsCodec())
 
     @property
     def info(self) -> EmbedderInfo:
@@ -197,13 +207,13 @@ class GuardedEmbedder(_Guarded, AwaitedEmbedder):
 
     async def aembed(self, texts: Sequence[str], *, query: bool = False) -> Embeddings:
         if not texts:
-            return Embeddings(np.zeros((0, self.info.dimension), np.float32), TokenUsage())
+            return await self.runner.arun(self._embedder.aembed([], query=query))
         unique = list(dict.fromkeys(texts))
         calls = [
             self._call(unique[start : start + self._batch_size], query)
             for start in range(0, len(unique), self._batch_size)
         ]
-        replies = await self.runner.arun(_all([_passed(self._stack, call) for call in calls]))
+        replies = await self.runner.arun(_all([self._passed(call) for call in calls]))
         rows = [row for reply in replies for row in reply.values]
         if len({len(row) for row in rows}) > 1:
             raise ModelReplyError(
@@ -244,7 +254,7 @@ class GuardedReranker(_Guarded, AwaitedReranker):
         self._reranker = inner
         self._role = role
         self._key = None if services.cache is None else model_key(settings)
-        self._stack: Next = stack(inner.info.name, settings, services, self._client, FloatsCodec())
+        self._stack = stack(inner.info.name, settings, services, self._client, FloatsCodec())
 
     @property
     def info(self) -> ModelInfo:
@@ -261,17 +271,13 @@ class GuardedReranker(_Guarded, AwaitedReranker):
             role=self._role,
             prompt_tokens=(tokens,),
         )
-        reply = await self.runner.arun(_passed(self._stack, call))
+        reply = await self.runner.arun(self._passed(call))
         return Scores(reply.values[0], reply.usage)
 
     async def _client(self, call: Call) -> Reply:
         question, texts = call.items[0]
         scores, usage = await self._reranker.arerank(question, texts)
         return Reply([scores], usage)
-
-
-async def _passed(through: Next, call: Call) -> Reply:
-    return await through(call)
 
 
 async def _all(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
