@@ -11,7 +11,7 @@ import asyncio
 import concurrent.futures
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -112,8 +112,9 @@ class LoopRunner:
                     result.exception()  # looked at: what the unwinding raised is no news
             raise
 
-    def close(self) -> None:
-        """Cancel what is running, wait for it to unwind, and end the thread.
+    def close(self, last: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Cancel what is running, wait for it to unwind, do ``last`` on the loop, and end the
+        thread. Closing once more does nothing.
 
         Raises:
             LibraryError: called by the very work that it would wait for (a progress callback).
@@ -123,6 +124,8 @@ class LoopRunner:
                 "a callback of the library cannot close it", "raise an exception to stop the work"
             )
         with self._guard:
+            if self._process == os.getpid() and last is not None and not self._closed:
+                self._started()
             self._closed = True
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
@@ -134,11 +137,15 @@ class LoopRunner:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            if last is not None:
+                await last()
             await loop.shutdown_default_executor()
 
-        asyncio.run_coroutine_threadsafe(drain(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
+        try:
+            asyncio.run_coroutine_threadsafe(drain(), loop).result()
+        finally:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
 
     def _started(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:

@@ -99,7 +99,7 @@ class Library:
 
     def close(self) -> None:
         """Release files and threads. The library cannot be used afterwards."""
-        self._runner.close()
+        self._runner.close(self._models.aclose if self._models.closers else None)
         self._adder.close()
         self._shelf.close()
 

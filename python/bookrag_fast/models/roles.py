@@ -7,7 +7,9 @@ cancellation pass through.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
@@ -17,7 +19,13 @@ from pydantic import BaseModel
 from bookrag_fast.models.protocols import Embedder, Image, ModelInfo, Reranker, TokenUsage
 from bookrag_fast.prompts import RenderedPrompt
 
-__all__ = ["ModelSet", "Outcome", "Role", "RoleModel"]
+__all__ = ["Closer", "ModelSet", "Outcome", "Role", "RoleModel"]
+
+_log = logging.getLogger(__name__)
+_CLOSING_S = 5.0  # for one connection or file
+
+# Releases what a model holds.
+Closer = Callable[[], Awaitable[None]]
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -106,11 +114,21 @@ class RoleModel(Protocol):
 @dataclass(frozen=True, slots=True)
 class ModelSet:
     """The models of a library: an embedder, perhaps a reranker, and one for each role that is not
-    played by rules."""
+    played by rules. ``closers`` release what they hold, in this order."""
 
     embedder: Embedder
     reranker: Reranker | None = None
     roles: Mapping[Role, RoleModel] = field(default_factory=dict)
+    closers: tuple[Closer, ...] = field(default=(), repr=False)
 
     def role(self, role: Role) -> RoleModel | None:
         return self.roles.get(role)
+
+    async def aclose(self) -> None:
+        """Close connections and files, on the loop that calls ran on. What does not close is told
+        in the log, and keeps nothing else from it."""
+        for close in self.closers:
+            try:
+                await asyncio.wait_for(close(), _CLOSING_S)
+            except Exception as error:  # its text may hold an address or more
+                _log.warning("what a model holds was not closed: %s", type(error).__name__)
