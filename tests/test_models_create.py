@@ -1,0 +1,210 @@
+"""The models of a library from its settings: shared, counted, kept, and closed."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from bookrag_fast import Library
+from bookrag_fast.cli.main import app
+from bookrag_fast.config import Settings
+from bookrag_fast.errors import ConfigError
+from bookrag_fast.loops import LoopRunner
+from bookrag_fast.models.create import CACHE_FILE, LEDGER_FILE, create_models
+from bookrag_fast.models.ledger import UsageLedger
+from bookrag_fast.models.roles import ModelSet, Role, RoleModel
+from bookrag_fast.prompts import RenderedPrompt
+from fake_endpoint import FakeEndpoint, after, by_path, chat, embeddings, ok, rerank, status
+
+PROMPT = RenderedPrompt("test@1/en", "Be brief.", "What is the capital of France?")
+
+
+@pytest.fixture
+def runner() -> Iterator[LoopRunner]:
+    runner = LoopRunner()
+    yield runner
+    runner.close()
+
+
+def settings_of(server: FakeEndpoint, **values: Any) -> Settings:
+    small = {"base_url": server.base_url, "model": "fake-1", **values.pop("small", {})}
+    models = {"small": small, **values.pop("models", {})}
+    return Settings.model_validate(
+        {"models": models, "roles": {"plan": "small", "answer": "small"}, **values}
+    )
+
+
+def role_of(models: ModelSet, role: Role) -> RoleModel:
+    model = models.role(role)
+    assert model is not None
+    return model
+
+
+def test_without_models_there_are_no_files_and_nothing_to_close(
+    tmp_path: Path, runner: LoopRunner
+) -> None:
+    models = create_models(Settings(), folder=tmp_path, runner=runner)
+    assert (models.reranker, dict(models.roles), models.closers) == (None, {}, ())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_models_no_client_is_imported(tmp_path: Path) -> None:
+    """Nor for models that no role uses."""
+    (tmp_path / "bookrag.toml").write_text(
+        '[models.unused]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n'
+    )
+    code = (
+        "import sys; from bookrag_fast import Library; Library.open('shelf').close();"
+        "print([m for m in ('openai', 'httpx', 'json_repair') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_roles_share_a_model_and_its_limits(tmp_path: Path, runner: LoopRunner) -> None:
+    with FakeEndpoint(after(0.05, chat(lambda body: body["messages"][-1]["content"]))) as server:
+        settings = settings_of(server, small={"concurrency": 2}, cache={"enabled": False})
+        models = create_models(settings, folder=tmp_path, runner=runner)
+
+        async def ask_much() -> None:
+            roles = [role_of(models, role) for role in (Role.PLAN, Role.ANSWER)]
+            done = await asyncio.gather(*(model.write(PROMPT) for model in roles * 4))
+            assert all(outcome.value == PROMPT.user for outcome in done)
+
+        runner.run(ask_much())
+        assert server.most_at_once == 2
+        runner.close(models.aclose)
+    ledger = UsageLedger(tmp_path / LEDGER_FILE)
+    totals = ledger.totals("role")
+    ledger.close()
+    assert {name: spent.calls for name, spent in totals.items()} == {"plan": 4, "answer": 4}
+    assert not (tmp_path / CACHE_FILE).exists()
+
+
+def test_a_role_has_its_own_limit(tmp_path: Path, runner: LoopRunner) -> None:
+    with FakeEndpoint(after(0.02, chat("Paris"))) as server:
+        roles = {"plan": {"model": "small", "concurrency": 1}}
+        settings = settings_of(server, roles=roles, cache={"enabled": False})
+        models = create_models(settings, folder=tmp_path, runner=runner)
+        plan = role_of(models, Role.PLAN)
+
+        async def ask_much() -> None:
+            await asyncio.gather(*(plan.write(PROMPT) for _ in range(4)))
+
+        runner.run(ask_much())
+        assert (server.most_at_once, len(server.calls)) == (1, 4)
+        runner.close(models.aclose)
+
+
+def test_replies_are_kept_over_a_restart(tmp_path: Path) -> None:
+    with FakeEndpoint(chat("Paris")) as server:
+        settings = settings_of(server)
+        for calls in (1, 1):
+            runner = LoopRunner()
+            models = create_models(settings, folder=tmp_path, runner=runner)
+            outcome = runner.run(role_of(models, Role.PLAN).write(PROMPT))
+            runner.close(models.aclose)
+            assert outcome.value == "Paris"
+            assert len(server.calls) == calls
+        assert outcome.usage.cached == 1
+
+
+def test_steps_are_counted(tmp_path: Path, runner: LoopRunner) -> None:
+    with FakeEndpoint(chat("<think>hm</think>Paris")) as server:
+        models = create_models(settings_of(server), folder=tmp_path, runner=runner)
+        assert runner.run(role_of(models, Role.PLAN).write(PROMPT)).value == "Paris"
+        runner.close(models.aclose)
+    ledger = UsageLedger(tmp_path / LEDGER_FILE)
+    assert ledger.step_counts() == {"plan": {"cleaned": 1}}
+    ledger.close()
+
+
+def test_an_embedder_and_a_reranker_behind_endpoints(tmp_path: Path, runner: LoopRunner) -> None:
+    behaviour = by_path({"/embeddings": embeddings(6), "/rerank": rerank()})
+    with FakeEndpoint(behaviour) as server:
+        address = {"base_url": server.base_url, "model": "fake"}
+        settings = Settings.model_validate({
+            "embedder": "vectors",
+            "reranker": "ranks",
+            "models": {
+                "vectors": {"kind": "embeddings", **address},
+                "ranks": {"kind": "rerank", **address},
+            },
+        })  # fmt: skip
+        models = create_models(settings, folder=tmp_path, runner=runner)
+        assert models.reranker is not None
+        assert models.embedder.embed(["a", "b"]).shape == (2, 6)
+        scores = models.reranker.rerank("red apple", ["green tree", "red apple"])
+        assert scores.argmax() == 1
+        runner.close(models.aclose)
+    assert (tmp_path / CACHE_FILE).exists()
+
+
+def test_what_a_key_should_be_read_from_is_named(tmp_path: Path, runner: LoopRunner) -> None:
+    with FakeEndpoint(ok()) as server:
+        settings = settings_of(server, small={"api_key_env": "BOOKRAG_TEST_NO_SUCH_KEY"})
+        with pytest.raises(ConfigError, match="BOOKRAG_TEST_NO_SUCH_KEY"):
+            create_models(settings, folder=tmp_path, runner=runner)
+
+
+def test_settings_made_by_hand_are_checked_too(tmp_path: Path, runner: LoopRunner) -> None:
+    with pytest.raises(ConfigError, match="'nobody', which is not configured"):
+        create_models(
+            Settings.model_validate({"roles": {"plan": "nobody"}}), folder=tmp_path, runner=runner
+        )
+
+
+def test_closing_a_library_closes_its_connections(tmp_path: Path) -> None:
+    with FakeEndpoint(ok(dimension=4)) as server:
+        settings = settings_of(
+            server,
+            embedder="vectors",
+            models={
+                "vectors": {"kind": "embeddings", "base_url": server.base_url, "model": "fake"}
+            },
+        )
+        library = Library.open(tmp_path, settings=settings)
+        assert library.embedder.embed(["text"]).shape == (1, 4)
+        library.close()
+        library.close()
+        assert server.connections >= 1
+    ledger = UsageLedger(tmp_path / LEDGER_FILE)
+    assert ledger.totals("model")["vectors"].calls >= 1
+    ledger.close()
+
+
+def test_usage_is_shown(tmp_path: Path, runner: LoopRunner) -> None:
+    shelf = tmp_path / "shelf"
+    for options in ([], ["--json"]):
+        result = CliRunner().invoke(app, ["usage", "-L", str(shelf), *options])
+        assert result.exit_code == 0
+        assert "No model was asked" in result.stdout or '"usage": []' in result.stdout
+    assert not shelf.exists()
+    with FakeEndpoint(chat("Paris")) as server:
+        settings = settings_of(server, small={"price": {"input": 1e6, "output": 0.0}})
+        models = create_models(settings, folder=shelf, runner=runner)
+        runner.run(role_of(models, Role.PLAN).write(PROMPT, book="b1"))
+        runner.run(role_of(models, Role.PLAN).write(PROMPT, book="b1"))
+        server.behaviour = status(401)
+        other = RenderedPrompt("test@1/en", "", "And of Spain?")
+        runner.run(role_of(models, Role.ANSWER).write(other, book="b2"))
+        runner.close(models.aclose)
+    lines = CliRunner().invoke(app, ["usage", "-L", str(shelf)]).stdout.splitlines()
+    assert lines[0].split() == ["role", "calls", "cached", "failed", "prompt", "completion", "USD"]
+    rows = {line.split()[0]: line.split()[1:] for line in lines[1:4]}
+    assert rows["plan"][:3] == ["1", "1", "0"]
+    assert rows["answer"][:3] == ["0", "0", "1"]
+    assert rows["total"][:3] == ["1", "1", "1"]
+    assert rows["plan"][5] == f"{int(rows['plan'][3]):.4f}"  # 1 USD a token
+    assert lines[4] == "answer: offline 1"
+    by_book = CliRunner().invoke(app, ["usage", "-L", str(shelf), "--by", "book"]).stdout
+    assert {line.split()[0] for line in by_book.splitlines()[1:3]} == {"b1", "b2"}
