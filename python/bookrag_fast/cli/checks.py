@@ -132,19 +132,29 @@ def _configuration(embedder: str | None) -> Iterator[Finding]:
     from bookrag_fast.config import load_settings
 
     settings = load_settings(embedder=embedder)
-    yield Finding("configuration", OK, f"embedder {settings.embedder}")
+    played = {name: use.model for name, use in settings.roles if use is not None}
+    by_models = ", ".join(f"{role} by {model}" for role, model in played.items())
+    by_rules = ", ".join(role for role, _ in settings.roles if role not in played)
+    roles = "; ".join(filter(None, (by_models, f"by rules: {by_rules}" if by_rules else "")))
+    yield Finding("configuration", OK, f"embedder {settings.embedder}; {roles}")
 
 
 def _models(embedder: str | None) -> Iterator[Finding]:
+    """The embedder, and each configured model, called once."""
     from bookrag_fast.config import load_settings
     from bookrag_fast.models import doctor
+    from bookrag_fast.models.probes import probe_models
 
+    found: list[doctor.Finding] = []
     try:
-        specs: tuple[str, ...] = (load_settings(embedder=embedder).embedder,)
+        settings = load_settings(embedder=embedder)
     except BookragError:  # reported by the check before
-        specs = doctor.DEFAULT_EMBEDDERS
-    for found in doctor.runtime_report(specs):
-        yield Finding(found.name, OK if found.ok else ERROR, found.detail, found.remedy)
+        found += doctor.runtime_report(doctor.DEFAULT_EMBEDDERS)
+    else:
+        builtin = () if settings.embedder in settings.models else (settings.embedder,)
+        found += doctor.runtime_report(builtin) + probe_models(settings)
+    for finding in found:
+        yield Finding(finding.name, OK if finding.ok else ERROR, finding.detail, finding.remedy)
 
 
 def _ocr() -> Iterator[Finding]:

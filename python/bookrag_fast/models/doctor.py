@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 
 from bookrag_fast.errors import BookragError
 from bookrag_fast.models import Embedder, create_embedder
 
-__all__ = ["DEFAULT_EMBEDDERS", "Finding", "runtime_report"]
+__all__ = ["DEFAULT_EMBEDDERS", "Finding", "embedder_finding", "runtime_report"]
 
 DEFAULT_EMBEDDERS: tuple[str, ...] = ("wordllama",)
 
@@ -49,7 +50,7 @@ def runtime_report(
     return [
         _check_shadowing(versions),
         _check_providers(),
-        *(_check_embedder(spec) for spec in specs),
+        *(embedder_finding(f"embedder {spec}", partial(create_embedder, spec)) for spec in specs),
     ]
 
 
@@ -91,11 +92,11 @@ def _check_providers() -> Finding:
     return Finding("onnxruntime providers", True, f"compiled with {', '.join(names)}")
 
 
-def _check_embedder(spec: str) -> Finding:
-    name = f"embedder {spec}"
+def embedder_finding(name: str, opened: Callable[[], Embedder]) -> Finding:
+    """Opens an embedder and has it embed three texts."""
     started = time.perf_counter()
     try:
-        embedder = create_embedder(spec)
+        embedder = opened()
         fault = _fault(embedder)
         took = time.perf_counter() - started
     except BookragError as error:
