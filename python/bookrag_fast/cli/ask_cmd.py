@@ -13,6 +13,7 @@ from bookrag_fast.cli.options import (
     EmbedderOption,
     JsonOption,
     LibraryOption,
+    NoCacheOption,
     PasswordOption,
     chosen_books,
     opened,
@@ -49,12 +50,13 @@ def ask(
     password: PasswordOption = None,
     explain: ExplainOption = False,
     embedder: EmbedderOption = None,
+    no_cache: NoCacheOption = False,
     library: LibraryOption = Path("shelf"),
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Answer a question, with the pages that the answer stands on."""
-    with opened(library, embedder) as shelf:
+    with opened(library, embedder, no_cache=no_cache) as shelf:
         options = _options(shelf, book, budget, password)
         answer = shelf.ask(spoken(question), **options)
         titles = _titles(shelf, options["books"])
@@ -73,12 +75,13 @@ def search(
     password: PasswordOption = None,
     explain: ExplainOption = False,
     embedder: EmbedderOption = None,
+    no_cache: NoCacheOption = False,
     library: LibraryOption = Path("shelf"),
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Find the passages, tables and figures that speak to a question, best first."""
-    with opened(library, embedder) as shelf:
+    with opened(library, embedder, no_cache=no_cache) as shelf:
         options = _options(shelf, book, budget, password)
         result = shelf.search_result(spoken(question), **options)
         titles = _titles(shelf, options["books"])

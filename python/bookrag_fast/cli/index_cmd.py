@@ -15,6 +15,7 @@ from bookrag_fast.cli.options import (
     JsonOption,
     LayoutOption,
     LibraryOption,
+    NoCacheOption,
     OcrOption,
     PagesOption,
     PasswordOption,
@@ -43,6 +44,7 @@ def index(
     ocr: OcrOption = None,
     pages: PagesOption = None,
     layout: LayoutOption = None,
+    no_cache: NoCacheOption = False,
     library: LibraryOption = Path("shelf"),
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -62,7 +64,7 @@ def index(
         errors.append({"file": str(folder), "error": problem})
         if not as_json:
             report(problem, as_json=False)
-    with opened(library, embedder, ocr, layout) as shelf:
+    with opened(library, embedder, ocr, layout, no_cache=no_cache) as shelf:
         for file in found:
             before = {(b.id, b.created) for b in shelf.books()}
             try:

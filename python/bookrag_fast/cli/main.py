@@ -28,6 +28,7 @@ from bookrag_fast.cli import (
     serve_cmd,
     shelf_cmd,
     show_cmd,
+    usage_cmd,
 )
 from bookrag_fast.cli.errors import INTERRUPTED, describe, report
 
@@ -164,6 +165,7 @@ app.command("search")(ask_cmd.search)
 app.command("show")(show_cmd.show)
 app.command("list")(shelf_cmd.list_books)
 app.command("rm")(shelf_cmd.remove)
+app.command("usage")(usage_cmd.usage)
 app.command("serve")(serve_cmd.serve)
 app.command("doctor")(doctor_cmd.doctor)
 app.add_typer(config_cmd.app, name="config")

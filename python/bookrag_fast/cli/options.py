@@ -25,6 +25,7 @@ __all__ = [
     "JsonOption",
     "LayoutOption",
     "LibraryOption",
+    "NoCacheOption",
     "OcrOption",
     "PagesOption",
     "PasswordOption",
@@ -61,7 +62,8 @@ EmbedderOption = Annotated[
     typer.Option(
         "--embedder",
         metavar="SPEC",
-        help="wordllama, or onnx:FOLDER with model.onnx and tokenizer.json.",
+        help="wordllama, onnx:FOLDER with model.onnx and tokenizer.json, or the name of a "
+        "configured model.",
     ),
 ]
 OcrOption = Annotated[
@@ -89,6 +91,10 @@ LayoutOption = Annotated[
         show_default="no-layout",
     ),
 ]
+NoCacheOption = Annotated[
+    bool,
+    typer.Option("--no-cache", help="Ask models anew, whatever replies of theirs are kept."),
+]
 PasswordOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--password", help='Of an encrypted PDF; "-" asks for it.'),
@@ -114,13 +120,19 @@ def opened(
     embedder: str | None = None,
     ocr: OcrMode | None = None,
     layout: bool | None = None,
+    no_cache: bool = False,
 ) -> Iterator[Library]:
     """The library of the options, closed at the end."""
     from bookrag_fast.config import load_settings
     from bookrag_fast.library import Library
 
     chosen = None if ocr is None else {"mode": ocr.value}
-    settings = load_settings(embedder=embedder, ocr=chosen, layout=layout_flag(layout))
+    settings = load_settings(
+        embedder=embedder,
+        ocr=chosen,
+        layout=layout_flag(layout),
+        cache={"enabled": False} if no_cache else None,
+    )
     with Library.open(folder, settings=settings) as library:
         yield library
 

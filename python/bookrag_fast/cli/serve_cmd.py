@@ -18,6 +18,7 @@ from bookrag_fast.cli.options import (
     EmbedderOption,
     JsonOption,
     LibraryOption,
+    NoCacheOption,
     opened,
 )
 from bookrag_fast.errors import InvalidArgumentError
@@ -57,6 +58,7 @@ def serve(
         typer.Option("--grace", min=0.0, metavar="SECONDS", help="To finish calls after a stop."),
     ] = 10.0,
     embedder: EmbedderOption = None,
+    no_cache: NoCacheOption = False,
     library: LibraryOption = Path("shelf"),
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -104,7 +106,7 @@ def serve(
         last.daemon = True
         last.start()
 
-    with opened(library, embedder) as shelf:
+    with opened(library, embedder, no_cache=no_cache) as shelf:
         asyncio.run(work())
 
 

@@ -1,0 +1,92 @@
+"""`bookrag usage`"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bookrag_fast.cli.options import DebugOption, JsonOption, LibraryOption
+from bookrag_fast.cli.output import emit, emit_json, shorten
+from bookrag_fast.errors import LibraryError
+
+if TYPE_CHECKING:
+    from bookrag_fast.models.ledger import Spent
+
+__all__ = ["usage"]
+
+_COLUMNS = ("calls", "cached", "failed", "prompt", "completion", "USD")
+_NAME = 32  # characters of the first column
+
+
+class By(str, Enum):
+    ROLE = "role"
+    BOOK = "book"
+    DAY = "day"
+    MODEL = "model"
+
+
+def usage(
+    by: Annotated[By, typer.Option("--by", help="What to add up by.")] = By.ROLE,
+    library: LibraryOption = Path("shelf"),
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Show what models were asked and what it took; USD by the prices in the settings.
+
+    "failed" are attempts that brought no reply, "cached" calls that were not made because the
+    reply was known.
+
+    With --json: {"by", "usage": [{"name", "calls", "cached", "failures", "prompt_tokens",
+    "completion_tokens", "usd"}], "steps": {role: {step: count}}}; steps are what it took to make
+    use of replies.
+    """
+    from dataclasses import asdict
+
+    totals, steps = _read(library, by)
+    if as_json:
+        rows = [{"name": name, **asdict(spent)} for name, spent in totals.items()]
+        emit_json({"by": by.value, "usage": rows, "steps": steps})
+        return
+    if not totals:
+        typer.echo(f"No model was asked for the shelf {library}.")
+        return
+    emit(_lines(by.value, totals, steps))
+
+
+def _read(folder: Path, by: By) -> tuple[Mapping[str, Spent], Mapping[str, Mapping[str, int]]]:
+    from bookrag_fast.models.create import LEDGER_FILE
+    from bookrag_fast.models.ledger import UsageLedger
+
+    path = folder / LEDGER_FILE
+    if not path.is_file():  # looking must not make one
+        return {}, {}
+    ledger = UsageLedger(path)
+    try:
+        return ledger.totals(by.value), ledger.step_counts()
+    except (sqlite3.Error, OSError) as error:
+        raise LibraryError(f"the usage ledger {path} cannot be read: {error}") from error
+    finally:
+        ledger.close()
+
+
+def _lines(
+    by: str, totals: Mapping[str, Spent], steps: Mapping[str, Mapping[str, int]]
+) -> Iterator[str]:
+    rows = [(name or "–", spent) for name, spent in totals.items()]
+    total = sum((spent for _, spent in rows[1:]), rows[0][1])
+    width = max(len(by), *(min(len(name), _NAME) for name, _ in rows))
+    yield f"{by:<{width}}" + "".join(f"{column:>12}" for column in _COLUMNS)
+    for name, spent in [*rows, ("total", total)]:
+        counts = (
+            spent.calls, spent.cached, spent.failures, spent.prompt_tokens, spent.completion_tokens,
+        )  # fmt: skip
+        cells = "".join(f"{count:>12,}" for count in counts)
+        yield f"{shorten(name, _NAME):<{width}}{cells}{spent.usd:>12.4f}"
+    for role, counts_of in steps.items():
+        told = ", ".join(f"{step} {count:,}" for step, count in counts_of.items())
+        yield f"{role}: {told}"
