@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from llama_server import CONTEXT, llama_server
 from pydantic import BaseModel
 
 from bookrag_fast.config import ChatModelSettings, EmbeddingsModelSettings, Settings
@@ -22,6 +21,7 @@ from bookrag_fast.models.protocols import ChatRequest, Completion, Message
 from bookrag_fast.models.replies import CheckedModel
 from bookrag_fast.models.roles import Role
 from bookrag_fast.prompts import RenderedPrompt
+from llama_server import CONTEXT, llama_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
