@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -13,16 +14,27 @@ from bookrag_fast.prompts import RenderedPrompt
 
 M = TypeVar("M", bound=BaseModel)
 
-# What the reply is, by the prompt: text, or None for a model that fails.
-Script = Callable[[RenderedPrompt], str | None]
+# What the reply is, by the prompt: text, or None for a model that fails; perhaps awaited. What it
+# raises comes through.
+Script = Callable[[RenderedPrompt], str | Awaitable[str | None] | None]
 
 
 class ScriptedModel:
-    """Implements `models.roles.RoleModel`; ``asked`` are the prompts it was given, in order."""
+    """Implements `models.roles.RoleModel`; ``asked`` are the prompts it was given, in order. A
+    stream breaks off after so many words."""
 
-    def __init__(self, role: Role, script: Script, *, max_images: int = 0) -> None:
+    def __init__(
+        self,
+        role: Role,
+        script: Script,
+        *,
+        max_images: int = 0,
+        context_tokens: int = 8192,
+        breaks_after: int | None = None,
+    ) -> None:
         self.role = role
-        self.info = ModelInfo("scripted", "scripted")
+        self.info = ModelInfo("scripted", "scripted", context_tokens)
+        self.breaks_after = breaks_after
         self.max_images = max_images
         self.asked: list[RenderedPrompt] = []
         self.images: list[tuple[Image, ...]] = []
@@ -44,7 +56,8 @@ class ScriptedModel:
     ) -> Outcome[str]:
         self.asked.append(prompt)
         self.images.append(tuple(images))
-        text = self._script(prompt)
+        reply = self._script(prompt)
+        text = await reply if inspect.isawaitable(reply) else reply
         if text is None:
             return Outcome(None, TokenUsage(calls=1), ("offline",), "the model is down")
         return Outcome(text, TokenUsage(len(prompt.user) // 4, len(text) // 4, 1))
@@ -53,6 +66,9 @@ class ScriptedModel:
         self, prompt: RenderedPrompt, *, images: Sequence[Image] = (), **_: Any
     ) -> AsyncIterator[str | Outcome[str]]:
         outcome = await self.write(prompt, images=images)
-        for word in (outcome.value or "").split(" "):
+        words = (outcome.value or "").split(" ")
+        for word in words[: self.breaks_after]:
             yield word + " "
+        if self.breaks_after is not None:
+            outcome = Outcome(None, outcome.usage, ("offline",), "the stream broke off")
         yield outcome

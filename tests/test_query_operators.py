@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import igraph
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from bookrag_fast.models.roles import ModelSet
 from bookrag_fast.query import reasoners, selectors
 from bookrag_fast.query.executor import Executor
 from bookrag_fast.query.formulators import extract
-from bookrag_fast.query.plan import Category, Operation
+from bookrag_fast.query.plan import Category, Operation, SearchResult
 from bookrag_fast.query.question import prepare
 from bookrag_fast.query.sentences import split_sentences
 from factories import HashEmbedder, small_index
@@ -24,6 +26,10 @@ EMBEDDER = HashEmbedder()
 INDEX = small_index(EMBEDDER)
 SETTINGS = RetrievalSettings()
 EXECUTOR = Executor(ModelSet(EMBEDDER), SETTINGS)
+
+
+def search(text: str, budget: int) -> SearchResult:
+    return asyncio.run(EXECUTOR.search(lambda: [INDEX], text, budget))
 
 
 def linked(text: str, distance: float = 0.3) -> dict[str, float]:
@@ -190,7 +196,7 @@ def test_skyline_ranker_keeps_the_front_and_fills_up(
 
 
 def ask(text: str, budget: int = 4000):  # type: ignore[no-untyped-def]
-    return EXECUTOR.ask([INDEX], text, budget)
+    return asyncio.run(EXECUTOR.ask(lambda: [INDEX], text, budget))
 
 
 def test_an_answer_quotes_and_cites() -> None:
@@ -254,7 +260,7 @@ def test_a_filter_on_a_part_that_is_not_there_falls_back() -> None:
 def test_pages_that_are_not_there_are_spoken_of(question: str, note: str | None) -> None:
     for result in (
         ask(question),
-        EXECUTOR.search([INDEX], question, 500),
+        search(question, 500),
     ):
         assert len(result.notes) == (note is not None)
         assert not note or note in result.notes[0]
@@ -262,14 +268,13 @@ def test_pages_that_are_not_there_are_spoken_of(question: str, note: str | None)
 
 
 def test_named_tables_and_pages_come_first() -> None:
-    search = EXECUTOR.search
-    assert search([INDEX], "What does Table 1 say?", 2000).evidence[0].node_id == 8
-    assert search([INDEX], "What is on page ii?", 2000).evidence[0].node_id == 2
+    assert search("What does Table 1 say?", 2000).evidence[0].node_id == 8
+    assert search("What is on page ii?", 2000).evidence[0].node_id == 2
 
 
 def test_evidence_stays_within_the_budget() -> None:
     for budget in (1, 5, 20, 60, 2000):
-        result = EXECUTOR.search([INDEX], "pressure of the pump", budget)
+        result = search("pressure of the pump", budget)
         assert len(result.evidence) >= 1
         assert sum(e.tokens for e in result.evidence) <= budget
     ids = [e.node_id for e in result.evidence]
@@ -277,21 +282,20 @@ def test_evidence_stays_within_the_budget() -> None:
 
 
 def test_what_must_be_shortened_ends_with_a_sentence_or_a_word() -> None:
-    search = EXECUTOR.search
-    first = search([INDEX], "level plate of steel", 10).evidence[0]
+    first = search("level plate of steel", 10).evidence[0]
     assert first.text == "Mount the pump on a level plate."
-    first = search([INDEX], "level plate of steel", 4).evidence[0]
+    first = search("level plate of steel", 4).evidence[0]
     assert first.text == "Mount the pump…"
     assert first.tokens <= 4
-    assert search([INDEX], "level plate of steel", 1).evidence[0].tokens == 1
+    assert search("level plate of steel", 1).evidence[0].tokens == 1
 
 
 def test_searching_for_an_aggregate_fills_the_budget() -> None:
-    result = EXECUTOR.search([INDEX], "How many tables are there?", 2000)
+    result = search("How many tables are there?", 2000)
     assert result.plan.category is Category.GLOBAL
     assert result.evidence[0].node_id == 8
     assert len(result.evidence) > 1
-    small = EXECUTOR.search([INDEX], "How many tables are there?", 16)
+    small = search("How many tables are there?", 16)
     assert sum(e.tokens for e in small.evidence) <= 16
 
 

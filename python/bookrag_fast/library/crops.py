@@ -14,7 +14,7 @@ from bookrag_fast.library.pictures import source_of
 from bookrag_fast.library.png import encoded
 from bookrag_fast.library.types import Picture
 
-__all__ = ["DEFAULT_DPI", "pictures_of", "places"]
+__all__ = ["DEFAULT_DPI", "largest_picture", "pictures_of", "places"]
 
 DEFAULT_DPI = 150
 MAX_BYTES = 256 << 20  # of a node's PNGs together
@@ -48,6 +48,13 @@ def pictures_of(
                     "choose fewer dpi",
                 )
         return out
+
+
+def largest_picture(index: BookIndex, node_id: int) -> bytes | None:
+    """The PNG of a node's largest place; None where it has none. Errors as `pictures_of`."""
+    pictures = pictures_of(index, node_id, dpi=DEFAULT_DPI, pdf=None, password=None)
+    largest = max(pictures, key=lambda p: p.width * p.height, default=None)
+    return None if largest is None else largest.png
 
 
 def places(regions: Sequence[Region]) -> list[Region]:

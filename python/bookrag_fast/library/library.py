@@ -7,7 +7,8 @@ on a loop of the library's own, so they also work inside a running event loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -42,7 +43,7 @@ from bookrag_fast.models.create import create_models
 from bookrag_fast.models.protocols import Embedder
 from bookrag_fast.models.roles import ModelSet
 from bookrag_fast.query.executor import Executor
-from bookrag_fast.query.plan import Answer, Evidence, QueryPlan, SearchResult
+from bookrag_fast.query.plan import Answer, Evidence, SearchResult
 
 __all__ = ["Library"]
 
@@ -66,7 +67,7 @@ class Library:
         self._settings = settings
         self._shelf = Shelf(folder, keep_open=settings.open_books)
         self._adder = Adder(self._shelf, models, settings)
-        self._executor = Executor(models, settings.retrieval)
+        self._executor = Executor(models, settings.retrieval, crops.largest_picture)
         self._runner = runner
 
     @classmethod
@@ -344,8 +345,8 @@ class Library:
         if budget_tokens is None:
             budget_tokens = self._settings.retrieval.budget_tokens
         budget = checked_int(budget_tokens, "budget_tokens")
-        return await asyncio.to_thread(
-            lambda: self._executor.search(self._chosen(books), question, budget)
+        return await self._questioned(
+            self._executor.search(lambda: self._chosen(books), question, budget)
         )
 
     def ask(
@@ -367,8 +368,8 @@ class Library:
     ) -> Answer:
         """`ask`, awaited."""
         budget = checked_int(budget_tokens, "budget_tokens")
-        return await asyncio.to_thread(
-            lambda: self._executor.ask(self._chosen(books), question, budget)
+        return await self._questioned(
+            self._executor.ask(lambda: self._chosen(books), question, budget)
         )
 
     async def aask_stream(
@@ -378,41 +379,45 @@ class Library:
         books: Sequence[str] | None = None,
         budget_tokens: int = ASK_BUDGET,
     ) -> AsyncIterator[AnswerEvent]:
-        """`aask` step by step: the plan, the evidence, the answer's text in pieces, the answer."""
+        """`aask` step by step: the plan, the evidence, the answer's text in pieces, the answer.
+        The pieces make up the text. A model's come as it writes them; ending the iteration ends
+        its call."""
         budget = checked_int(budget_tokens, "budget_tokens")
         loop = asyncio.get_running_loop()
         events: asyncio.Queue[AnswerEvent | None] = asyncio.Queue()  # None: the work has ended
+        said = 0  # characters of the answer's text
 
         def say(event: AnswerEvent) -> None:
-            loop.call_soon_threadsafe(events.put_nowait, event)
-
-        def on_plan(plan: QueryPlan) -> None:
-            say(AnswerEvent("plan", plan=plan))
-
-        def on_evidence(evidence: Sequence[Evidence]) -> None:
-            say(AnswerEvent("evidence", evidence=tuple(evidence)))
+            with suppress(RuntimeError):  # the loop is gone: so is the reader
+                loop.call_soon_threadsafe(events.put_nowait, event)
 
         work = asyncio.create_task(
-            asyncio.to_thread(
-                lambda: self._executor.ask(
-                    self._chosen(books),
+            self._questioned(
+                self._executor.ask(
+                    lambda: self._chosen(books),
                     question,
                     budget,
-                    on_plan=on_plan,
-                    on_evidence=on_evidence,
+                    on_plan=lambda plan: say(AnswerEvent("plan", plan=plan)),
+                    on_evidence=lambda found: say(AnswerEvent("evidence", evidence=tuple(found))),
+                    on_text=lambda text: say(AnswerEvent("text", text=text)),
                 )
             )
         )
         work.add_done_callback(lambda _: events.put_nowait(None))  # after all that it said
         try:
             while (event := await events.get()) is not None:
+                said += len(event.text)
                 yield event
             answer = await work
         finally:
             work.cancel()
-        for piece in views.pieces(answer.text):
+        for piece in views.pieces(answer.text[said:]):
             yield AnswerEvent("text", text=piece)
         yield AnswerEvent("answer", answer=answer)
+
+    async def _questioned(self, work: Coroutine[Any, Any, T]) -> T:
+        """A question's work, on the loop of the models if it waits for them."""
+        return await (self._runner.arun(work) if self._executor.waits else work)
 
     # --- health -----------------------------------------------------------------------------
 

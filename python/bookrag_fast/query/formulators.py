@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bookrag_fast import core
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.lexicon import STOP_WORDS
 from bookrag_fast.index.model import normalise_name
-from bookrag_fast.models.protocols import Embedder
+from bookrag_fast.models.protocols import Embedder, FloatMatrix
 from bookrag_fast.query.question import Question
 
-__all__ = ["LinkedEntity", "extract"]
+__all__ = ["LinkedEntity", "Mentions", "Named", "extract", "linked", "mentions"]
 
 # Words, and single characters of scripts without spaces, so that every name can be met.
 _PIECE = re.compile(
@@ -37,21 +38,72 @@ class LinkedEntity:
         return (self.cosine + 1.0) / 2.0
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An entity as a model found it in the question."""
+
+    name: str
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mentions:
+    """``links`` are by exact name; ``phrases`` are left to be linked by nearness."""
+
+    links: list[LinkedEntity]
+    phrases: list[str]
+
+
 def extract(
-    index: BookIndex, question: Question, embedder: Embedder, *, link_distance: float
+    index: BookIndex,
+    question: Question,
+    embedder: Embedder,
+    *,
+    link_distance: float,
+    named: Sequence[Named] = (),
 ) -> list[LinkedEntity]:
     """Entities that the question names: longest exact names and aliases first, then, for words
-    that no name covers, the nearest entity at cosine distance < ``link_distance``."""
+    that no name covers, the nearest entity at cosine distance < ``link_distance``. ``named`` are
+    linked in the same way. Blocking."""
+    found = mentions(index, question, named)
+    vectors = embedder.embed(found.phrases, query=True) if found.phrases else None
+    return linked(index, found, vectors, link_distance)
+
+
+def mentions(index: BookIndex, question: Question, named: Sequence[Named] = ()) -> Mentions:
+    """What the question names, as far as no vector is needed."""
     text = normalise_name(question.text)
     pieces = [(m.start(), m.end()) for m in _PIECE.finditer(text)]
     links, covered = _exact(index, text, pieces)
+    phrases: list[str] = []
     if len(index.entities):
         phrases = _uncovered_phrases(text, pieces, covered)[:_MOST_PHRASES]
-        links += _nearest(index, phrases, embedder, link_distance)
+        for entity in named:
+            name = normalise_name(entity.name)
+            if found := _of_type(index, index.names.get(name, ()), entity.type):
+                links += [LinkedEntity(e, name, 1.0, True) for e in found]
+            elif name not in phrases:
+                phrases.append(name)
+    return Mentions(links, phrases)
+
+
+def linked(
+    index: BookIndex, found: Mentions, vectors: FloatMatrix | None, link_distance: float
+) -> list[LinkedEntity]:
+    """Each entity once. ``vectors`` are those of the phrases."""
+    links = list(found.links)
+    if vectors is not None and len(index.entities):
+        links += _nearest(index, found.phrases, vectors, link_distance)
     unique: dict[int, LinkedEntity] = {}
     for link in links:
         unique.setdefault(link.entity, link)
     return list(unique.values())
+
+
+def _of_type(index: BookIndex, entities: Sequence[int], kind: str) -> Sequence[int]:
+    """Those of a type, if any is; a model's word for a type is not always the book's."""
+    wanted = normalise_name(kind)
+    return [e for e in entities if normalise_name(index.entities[e].type) == wanted] or entities
 
 
 def _exact(
@@ -97,13 +149,10 @@ def _uncovered_phrases(text: str, pieces: list[tuple[int, int]], covered: list[b
 
 
 def _nearest(
-    index: BookIndex, phrases: list[str], embedder: Embedder, link_distance: float
+    index: BookIndex, phrases: Sequence[str], vectors: FloatMatrix, link_distance: float
 ) -> list[LinkedEntity]:
-    if not phrases:
-        return []
     # Not a matrix product: a threaded BLAS spends more on waking its threads (1 to 9 ms) than on
     # these few rows.
-    vectors = embedder.embed(phrases, query=True)
     ids, cosines = core.cosine_topk(vectors, index.entity_vectors, 1)
     return [
         LinkedEntity(int(entity), phrase, float(cosine), False)

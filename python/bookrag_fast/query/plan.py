@@ -199,6 +199,7 @@ class SearchResult:
     plan: QueryPlan
     trace: Trace
     notes: tuple[str, ...] = ()  # what could not be done as asked, in words
+    usage: Usage = Usage()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -206,6 +207,7 @@ class SearchResult:
             "plan": self.plan.to_json(),
             "timings_ms": self.trace.timings_ms(),
             **({"notes": list(self.notes)} if self.notes else {}),
+            **({"usage": self.usage.to_json()} if self.usage.model_calls else {}),
         }
 
 

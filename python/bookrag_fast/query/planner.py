@@ -8,10 +8,11 @@ Chapter 3?") with nothing else asked; a comparison of two named things is multi-
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from bookrag_fast.query.plan import Category, Filter, FilterType, Operation, QueryPlan, Step
 
-__all__ = ["plan_question"]
+__all__ = ["digest_plan", "multi_hop", "plan_question", "single_hop", "structural_plan"]
 
 # What can be counted or listed: word → (filter, depth of sections or None for any).
 _THINGS: dict[str, tuple[FilterType, int | None]] = {
@@ -187,28 +188,25 @@ def _plan_global(question: str, text: str) -> QueryPlan | None:
             filters, residue = _structural_filters(rest)
             if residue:
                 return None  # asks for something that structure alone does not tell
-            return _global(question, kind, depth, filters, operation)
+            return structural_plan(question, kind, depth, filters, operation)
     for pattern, operation in ((_JA_COUNT, Operation.COUNT), (_JA_LIST, Operation.LIST)):
         if match := pattern.search(text):
             kind, depth = _JA_THINGS[match.group(1)]
             filters, _ = _structural_filters(text[: match.start()])
-            return _global(question, kind, depth, filters, operation)
+            return structural_plan(question, kind, depth, filters, operation)
     return None
 
 
-def _global(
+def structural_plan(
     question: str,
     kind: FilterType,
     depth: int | None,
-    filters: list[Filter],
+    filters: Sequence[Filter],
     operation: Operation,
+    reason: str = "",
 ) -> QueryPlan:
-    steps = []
-    for item in filters:
-        if item.type is FilterType.PAGE:
-            steps.append(Step("Filter_Range", {"pages": item.value}))
-        else:
-            steps.append(Step("Select_by_Section", {"section": item.value}))
+    """COUNT or LIST of one kind of thing (of sections perhaps at one depth) inside filters."""
+    steps = _filter_steps(filters)
     if kind is FilterType.SECTION:
         steps.append(Step("Select_by_Section", {"section": None, "depth": depth}))
     elif kind is not FilterType.PAGE:
@@ -220,7 +218,7 @@ def _global(
         tuple(steps),
         (*filters, Filter(kind)),
         operation,
-        reason=f"{operation.value} of everything that a structural filter selects",
+        reason=reason or f"{operation.value} of everything that a structural filter selects",
     )
 
 
@@ -228,21 +226,33 @@ def _plan_summary(question: str, what: str) -> QueryPlan | None:
     filters, residue = _structural_filters(what)
     if not filters or residue:
         return None
+    return digest_plan(question, filters, Operation.SUMMARIZE, "SUMMARIZE of a named part")
+
+
+def digest_plan(
+    question: str, filters: Sequence[Filter], operation: Operation, reason: str
+) -> QueryPlan:
+    """SUMMARIZE or ANALYZE of what filters select; of everything without one."""
     steps = [
-        Step("Filter_Range", {"pages": f.value})
-        if f.type is FilterType.PAGE
-        else Step("Select_by_Section", {"section": f.value})
-        for f in filters
+        *_filter_steps(filters),
+        Step("Map"),
+        Step("Reduce", {"operation": operation.value}),
     ]
-    steps += [Step("Map"), Step("Reduce", {"operation": Operation.SUMMARIZE.value})]
     return QueryPlan(
-        question,
-        Category.GLOBAL,
-        tuple(steps),
-        tuple(filters),
-        Operation.SUMMARIZE,
-        reason="SUMMARIZE of a named part",
+        question, Category.GLOBAL, tuple(steps), tuple(filters), operation, reason=reason
     )
+
+
+def _filter_steps(filters: Sequence[Filter]) -> list[Step]:
+    steps = []
+    for item in filters:
+        if item.type is FilterType.PAGE:
+            steps.append(Step("Filter_Range", {"pages": item.value}))
+        elif item.type is FilterType.SECTION:
+            steps.append(Step("Select_by_Section", {"section": item.value}))
+        else:
+            steps.append(Step("Filter_Modal", {"kind": item.type.value}))
+    return steps
 
 
 def _structural_filters(text: str) -> tuple[list[Filter], list[str]]:
@@ -278,12 +288,19 @@ def _plan_comparison(question: str, text: str) -> QueryPlan | None:
         sides = (pair.group(1), pair.group(2))
     else:
         return None
-    subs = tuple(single_hop(f"What is {side.strip()}?", "one side of it") for side in sides)
+    subs = [single_hop(f"What is {side.strip()}?", "one side of it") for side in sides]
+    return multi_hop(question, subs, (question,), "a comparison of two named things")
+
+
+def multi_hop(
+    question: str, subs: Sequence[QueryPlan], synthesis: Sequence[str], reason: str
+) -> QueryPlan:
+    """Several look-ups that do not depend on each other, and what is to be made of them."""
     return QueryPlan(
         question,
         Category.MULTI_HOP,
         (Step("Decompose"), *(Step(name) for name in _SINGLE_HOP)),
-        sub_plans=subs,
-        synthesis=(question,),
-        reason="a comparison of two named things",
+        sub_plans=tuple(subs),
+        synthesis=tuple(synthesis),
+        reason=reason,
     )

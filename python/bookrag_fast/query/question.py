@@ -13,7 +13,7 @@ from bookrag_fast.errors import InvalidArgumentError, QueryError
 from bookrag_fast.index.lexicon import STOP_WORDS, tokenize
 from bookrag_fast.models.protocols import Embedder
 
-__all__ = ["MAX_QUESTION_CHARS", "Question", "prepare"]
+__all__ = ["MAX_QUESTION_CHARS", "Question", "checked", "prepare", "worded"]
 
 MAX_QUESTION_CHARS = 10_000
 
@@ -36,7 +36,13 @@ class Question:
 
 
 def prepare(text: str, embedder: Embedder) -> Question:
-    """Check and embed a question.
+    """`checked` and `worded`, with the vector of an embedder. Blocking."""
+    clean = checked(text)
+    return Question(clean, worded(clean), embedder.embed([clean], query=True)[0])
+
+
+def checked(text: str) -> str:
+    """A question's text, composed and stripped.
 
     Raises:
         InvalidArgumentError: no string.
@@ -52,9 +58,13 @@ def prepare(text: str, embedder: Embedder) -> Question:
         raise QueryError("the question is empty", 'ask something, e.g. "What is …?"')
     if len(clean) > MAX_QUESTION_CHARS:
         raise _too_long(len(clean))
-    terms = list(dict.fromkeys(tokenize(_COMMAND.sub("", clean, count=1) or clean)))
-    content = tuple(t for t in terms if t not in STOP_WORDS) or tuple(terms)
-    return Question(clean, content, embedder.embed([clean], query=True)[0])
+    return clean
+
+
+def worded(text: str) -> tuple[str, ...]:
+    """The distinct content terms of a question, in order."""
+    terms = list(dict.fromkeys(tokenize(_COMMAND.sub("", text, count=1) or text)))
+    return tuple(t for t in terms if t not in STOP_WORDS) or tuple(terms)
 
 
 def _too_long(chars: int) -> QueryError:

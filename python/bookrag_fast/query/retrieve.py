@@ -1,4 +1,4 @@
-"""Single-hop retrieval in one book: the operators from Extract to Skyline_Ranker, traced."""
+"""Single-hop retrieval: the operators from Extract to Skyline_Ranker, traced."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from bookrag_fast.config import RetrievalSettings
 from bookrag_fast.errors import InvalidArgumentError
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.model import NodeKind
-from bookrag_fast.models.protocols import Embedder
 from bookrag_fast.query import reasoners, selectors
-from bookrag_fast.query.formulators import extract
+from bookrag_fast.query.extract import extract_entities
+from bookrag_fast.query.formulators import LinkedEntity
+from bookrag_fast.query.inquiry import Inquiry
 from bookrag_fast.query.plan import OperatorTrace, QueryPlan
 from bookrag_fast.query.question import Question
+from bookrag_fast.query.reranking import rerank
+from bookrag_fast.query.sections import select_sections
 from bookrag_fast.query.tracing import Tracer
 
 __all__ = ["Ranked", "retrieve"]
@@ -31,6 +34,9 @@ FloatArray = npt.NDArray[np.float32]
 _GRAPH_WEIGHT = 0.15
 _NAMED_PAGE = 0.5
 _NAMED_ITEM = 1.0
+# Stands in a section that a model chose by its title; less than a heading that says the same as
+# the question is worth (see `reasoners`).
+_CHOSEN_SECTION = 0.2
 
 _MOST_ITEMS = 16  # tables and figures looked up for one question
 _ITEM = re.compile(
@@ -52,38 +58,63 @@ class Ranked:
         return self.scores["relevance"]
 
 
-def retrieve(
-    index: BookIndex,
-    question: Question,
-    plan: QueryPlan,
-    embedder: Embedder,
-    settings: RetrievalSettings,
-    tracer: Tracer,
-) -> Ranked:
-    """Rank the book's content nodes for a single-hop question.
+async def retrieve(inquiry: Inquiry, question: Question, plan: QueryPlan) -> list[Ranked]:
+    """Rank the content nodes of each book for a single-hop question.
 
     The skyline's nodes come first, then the rest of the selection, then the rest of the book, so
     that any budget can be filled.
     """
-    with tracer.operator("Extract") as note:
-        linked = extract(index, question, embedder, link_distance=settings.link_distance)
-        note["entities"] = [
-            {"name": index.entities[e.entity].name, "mention": e.mention, "cosine": e.cosine}
-            for e in linked[:20]
+    links: list[list[LinkedEntity]] = []  # of each book, as the next ones
+    texts: list[FloatArray] = []
+    sections: list[list[int]] = []
+
+    async def extracting() -> None:
+        links.extend(await extract_entities(inquiry, question))
+
+    async def reading() -> None:
+        with inquiry.tracer.operator("Text_Reasoning") as note:
+            found = await inquiry.work.run(
+                lambda: [reasoners.text_reasoning(book, question) for book in inquiry.books]
+            )
+            note["nodes"] = sum(map(len, found))
+            texts.extend(await rerank(inquiry, question, found, note))
+        sections.extend(await select_sections(inquiry, question, texts))
+
+    await inquiry.work.map(lambda operator: operator(), (extracting, reading))
+    return await inquiry.work.run(
+        lambda: [
+            _rank(book, question, plan, linked, text, chosen, inquiry.settings, inquiry.tracer)
+            for book, linked, text, chosen in zip(
+                inquiry.books, links, texts, sections, strict=True
+            )
         ]
-    with tracer.operator("Text_Reasoning") as note:
-        text = reasoners.text_reasoning(index, question)
-        note["nodes"] = len(text)
+    )
+
+
+def _rank(
+    index: BookIndex,
+    question: Question,
+    plan: QueryPlan,
+    linked: list[LinkedEntity],
+    text: FloatArray,
+    sections: list[int],
+    settings: RetrievalSettings,
+    tracer: Tracer,
+) -> Ranked:
+    """From Select_by_Entity to Skyline_Ranker, in one book."""
     named: list[int] = []
     bonus: list[float] = []
+
+    def name(nodes: list[int], worth: float) -> None:
+        named.extend(nodes)
+        bonus.extend([worth] * len(nodes))
+
     for step in plan.steps:
         if step.operator == "Filter_Range":
-            pages = _named_pages(index, step.params["pages"], tracer)
-            named += pages
-            bonus += [_NAMED_PAGE] * len(pages)
-    items = _named_items(index, question)
-    named += items
-    bonus += [_NAMED_ITEM] * len(items)
+            name(_named_pages(index, step.params["pages"], tracer), _NAMED_PAGE)
+    name(_named_items(index, question), _NAMED_ITEM)
+    if sections:
+        name(index.tree.subtree_union(sections).tolist(), _CHOSEN_SECTION)
     seeds, weights = reasoners.seeds_of(linked)
     found = index.retriever.retrieve(
         seeds,

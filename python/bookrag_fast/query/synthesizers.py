@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bookrag_fast.index.book_index import BookIndex, count_tokens
 from bookrag_fast.index.extracts import central
 from bookrag_fast.index.lexicon import tokenize
 from bookrag_fast.index.model import NodeKind
-from bookrag_fast.models.protocols import Embedder
+from bookrag_fast.models.protocols import FloatMatrix
 from bookrag_fast.query.forms import form_of
 from bookrag_fast.query.plan import Citation, Evidence
 from bookrag_fast.query.question import Question
 from bookrag_fast.query.sentences import split_sentences
 
 __all__ = [
+    "BY_LINE",
+    "LONGEST_QUOTE",
     "Passage",
+    "Piece",
     "cite",
     "map_evidence",
+    "pieces_of",
     "reduce_count",
     "reduce_extract",
     "reduce_list",
     "summarize",
+    "summary_pieces",
 ]
 
 _MOST_SENTENCES = 3  # in an extractive answer
@@ -31,13 +36,13 @@ _CLOSE = 0.8  # a further sentence must score this share of the best one …
 _NEW = 0.15  # … and cover this share of the question that is not covered yet
 _LIST_NEAR = 0.75  # of the best relevance, for a table or list to be quoted whole
 _LONGEST_LIST = 1500  # characters of it
-_LONGEST_QUOTE = 600  # characters; a longer sentence is no quotation
+LONGEST_QUOTE = 600  # characters; a longer sentence is no quotation
 _MOST_PIECES = 400  # sentences scored for one question
 _HEADING_SHARE = 0.6  # of a term that stands in the heading, not in the sentence
-_BY_LINE = frozenset({NodeKind.TABLE.label, NodeKind.LIST.label, NodeKind.CODE.label})
+BY_LINE = frozenset({NodeKind.TABLE.label, NodeKind.LIST.label, NodeKind.CODE.label})
 
 
-_LISTS = _BY_LINE - {NodeKind.CODE.label}
+_LISTS = BY_LINE - {NodeKind.CODE.label}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,31 +55,45 @@ class Passage:
     terms: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text that can be quoted, from the evidence of a rank."""
+
+    text: str
+    evidence: Evidence
+    rank: int
+
+
+def pieces_of(evidence: Sequence[Evidence]) -> list[Piece]:
+    """Sentences, rows and items of the evidence, in its order, up to a number."""
+    pieces: list[Piece] = []
+    for rank, item in enumerate(evidence):
+        for text in split_sentences(item.text, by_line=item.kind in BY_LINE):
+            if len(pieces) < _MOST_PIECES:
+                pieces.append(Piece(text[:LONGEST_QUOTE], item, rank))
+    return pieces
+
+
 def map_evidence(
     evidence: Sequence[Evidence],
+    pieces: Sequence[Piece],
+    vectors: FloatMatrix,
     question: Question,
-    books: dict[str, BookIndex],
-    embedder: Embedder,
+    books: Mapping[str, BookIndex],
 ) -> list[Passage]:
-    """Sentences of the evidence, best first.
+    """The evidence's pieces, best first. ``vectors`` are those of the pieces.
 
     A sentence scores by the share of the question's term weight that it covers, its meaning, its
     node's rank, and by having the form that is asked for (a number, a definition).
     """
-    pieces: list[tuple[str, Evidence, int]] = []
-    for rank, item in enumerate(evidence):
-        for text in split_sentences(item.text, by_line=item.kind in _BY_LINE):
-            if len(pieces) < _MOST_PIECES:
-                pieces.append((text[:_LONGEST_QUOTE], item, rank))
-    if not pieces:
-        return []
     wanted = set(question.terms)
     weight = {b: {t: ix.lexicon.idf(t) for t in wanted} for b, ix in books.items()}
-    cosines = embedder.embed([text for text, _, _ in pieces]) @ question.vector
+    cosines = vectors @ question.vector
     top = max((e.scores.get("relevance", 0.0) for e in evidence), default=0.0) or 1.0
     form = form_of(question.text)
     passages = []
-    for (text, item, rank), cosine in zip(pieces, cosines, strict=True):
+    for piece, cosine in zip(pieces, cosines, strict=True):
+        text, item = piece.text, piece.evidence
         if form.repeats_question(text):
             continue
         terms = frozenset(tokenize(text)) & wanted
@@ -84,7 +103,7 @@ def map_evidence(
         said = frozenset(tokenize(" ".join(item.section[-1:]))) & wanted
         cover += _HEADING_SHARE * sum(idf[t] for t in said - terms) / max(sum(idf.values()), 1e-6)
         relevance = item.scores.get("relevance", 0.0) / top
-        score = cover + 0.25 * max(float(cosine), 0.0) + 0.5 * relevance + 0.15 / (1 + rank)
+        score = cover + 0.25 * max(float(cosine), 0.0) + 0.5 * relevance + 0.15 / (1 + piece.rank)
         passages.append(Passage(text, item, score + form.bonus(text, item.kind), terms))
     return sorted(passages, key=lambda p: -p.score)
 
@@ -96,7 +115,7 @@ def cite(item: Evidence, quote: str) -> Citation:
 
 
 def reduce_extract(
-    passages: Sequence[Passage], question: Question, books: dict[str, BookIndex], budget: int
+    passages: Sequence[Passage], question: Question, books: Mapping[str, BookIndex], budget: int
 ) -> tuple[str, list[Citation], bool]:
     """The best sentence and what adds to it: answer text, citations, whether it is enough."""
     if not passages:
@@ -162,21 +181,23 @@ def reduce_list(evidence: Sequence[Evidence]) -> str:
     return "\n".join(lines)
 
 
-def summarize(
-    evidence: Sequence[Evidence], embedder: Embedder, budget: int
-) -> tuple[str, list[Citation]]:
-    """SUMMARIZE, extractive: the sentences nearest to the centre of what is to be summarised, in
-    reading order, none twice in other words."""
+def summary_pieces(evidence: Sequence[Evidence]) -> list[Piece]:
+    """Sentences of running text that can stand in a summary, up to a number."""
     pieces = [
-        (text[:_LONGEST_QUOTE], item)
-        for item in evidence
+        Piece(text[:LONGEST_QUOTE], item, rank)
+        for rank, item in enumerate(evidence)
         if item.kind == NodeKind.TEXT.label
         for text in split_sentences(item.text)
         if len(text) >= 40
-    ][:_MOST_PIECES]
-    if not pieces:
-        return "", []
-    texts = [text for text, _ in pieces]
-    chosen = central(texts, embedder.embed(texts), budget)
-    text = " ".join(pieces[i][0] for i in chosen)
-    return text, [cite(pieces[i][1], pieces[i][0]) for i in chosen]
+    ]
+    return pieces[:_MOST_PIECES]
+
+
+def summarize(
+    pieces: Sequence[Piece], vectors: FloatMatrix, budget: int
+) -> tuple[str, list[Citation]]:
+    """SUMMARIZE, extractive: the sentences nearest to the centre of what is to be summarised, in
+    reading order, none twice in other words. ``vectors`` are those of the pieces."""
+    chosen = central([piece.text for piece in pieces], vectors, budget)
+    text = " ".join(pieces[i].text for i in chosen)
+    return text, [cite(pieces[i].evidence, pieces[i].text) for i in chosen]

@@ -1,4 +1,4 @@
-"""What each operator did and how long it took."""
+"""What each operator did, how long it took, and what the models took."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from bookrag_fast.query.plan import OperatorTrace, Trace
+from bookrag_fast.models.protocols import TokenUsage
+from bookrag_fast.query.plan import OperatorTrace, Trace, Usage
 
 __all__ = ["Tracer"]
 
@@ -19,6 +20,7 @@ class Tracer:
 
     operators: list[OperatorTrace] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what the reader of the answer must know
+    usage: TokenUsage = field(default_factory=TokenUsage)
 
     @contextmanager
     def operator(self, name: str) -> Iterator[dict[str, Any]]:
@@ -30,5 +32,18 @@ class Tracer:
         finally:
             self.operators.append(OperatorTrace(name, (perf_counter() - start) * 1e3, detail))
 
+    def say(self, note: str) -> None:
+        """Note something for the reader, once."""
+        if note not in self.notes:
+            self.notes.append(note)
+
     def trace(self) -> Trace:
         return Trace(tuple(self.operators))
+
+    def cost(self, evidence_tokens: int) -> Usage:
+        return Usage(
+            evidence_tokens,
+            self.usage.prompt_tokens,
+            self.usage.completion_tokens,
+            self.usage.calls,
+        )

@@ -1,0 +1,101 @@
+"""Marks in what a model wrote, and the citations that they stand for.
+
+Evidence is shown to models under numbers, and they are asked to write ``[E3]`` behind what passage
+3 says. A reader gets ``[1]``, ``[2]`` … in the order of the answer's citations; marks of passages
+that were not shown are dropped. What is quoted comes from the book, never from the model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from bookrag_fast.index.lexicon import STOP_WORDS, tokenize
+from bookrag_fast.index.model import NodeKind
+from bookrag_fast.query.model_text import printable
+from bookrag_fast.query.plan import Citation, Evidence
+from bookrag_fast.query.sentences import split_sentences
+from bookrag_fast.query.synthesizers import BY_LINE, LONGEST_QUOTE, cite
+
+__all__ = ["MarkReader", "cited", "evidence_mark"]
+
+_NUMBERS = r"\s*[Ee]?\s*\d{1,6}(?:\s*[,;、，]\s*[Ee]?\s*\d{1,6}){0,15}\s*"
+_MARK = re.compile(rf"\s*[\[［【]({_NUMBERS})[\]］】]")
+_OPEN = re.compile(r"\s*[\[［【][^\]］】]{0,160}\Z|\s+\Z")  # may yet become a mark, or end the text
+_BRACKETED = re.compile(r"\[\d{1,6}(?:\s*,\s*\d{1,6})*\]")
+
+
+def evidence_mark(number: int) -> str:
+    return f"[E{number}]"
+
+
+class MarkReader:
+    """Reads what a model writes, in pieces of any length, and gives out what a reader gets.
+
+    Args:
+        evidence: what was shown, by number.
+        most: characters given out; what is beyond is dropped.
+        render: how a mark of a passage is written; by default its place among ``cited``.
+    """
+
+    def __init__(
+        self,
+        evidence: Mapping[int, Evidence],
+        *,
+        most: int,
+        render: Callable[[int], str] | None = None,
+    ) -> None:
+        self.cited: list[int] = []  # numbers, in the order of their first mark
+        self._known: Collection[int] = evidence.keys()
+        # A book with references of its own ("[12]") has bare numbers that are no marks.
+        self._bare = not any(_BRACKETED.search(item.text) for item in evidence.values())
+        self._render = render or (lambda number: f"[{self.cited.index(number) + 1}]")
+        self._left = most
+        self._held = ""
+        self._begun = False
+
+    def feed(self, piece: str) -> str:
+        """The text that is certain after this piece; perhaps none."""
+        text = self._held + printable(piece)
+        waiting = _OPEN.search(text)
+        at = waiting.start() if waiting else len(text)
+        self._held = text[at:]
+        return self._given(text[:at])
+
+    def end(self) -> str:
+        """What was held back, without white space at the end."""
+        text, self._held = self._held.rstrip(), ""
+        return self._given(text)
+
+    def _given(self, text: str) -> str:
+        text = _MARK.sub(self._marked, text)
+        if not self._begun:
+            text = text.lstrip()
+        text = text[: self._left]
+        self._begun = self._begun or bool(text)
+        self._left -= len(text)
+        return text
+
+    def _marked(self, match: re.Match[str]) -> str:
+        if not self._bare and "e" not in match.group(1).lower():
+            return match.group()
+        numbers = [int(n) for n in re.findall(r"\d+", match.group(1))]
+        known = [n for n in dict.fromkeys(numbers) if n in self._known]
+        self.cited += [n for n in known if n not in self.cited]
+        marks = "".join(map(self._render, known))
+        whole = match.group()
+        return whole[: len(whole) - len(whole.lstrip())] + marks if marks else ""
+
+
+def cited(numbers: Iterable[int], evidence: Mapping[int, Evidence], said: str) -> list[Citation]:
+    """Citations of shown passages, each with the piece of it that says most of what is ``said``."""
+    words = set(tokenize(said)) - STOP_WORDS
+    return [cite(evidence[n], _quote(evidence[n], words)) for n in numbers if n in evidence]
+
+
+def _quote(item: Evidence, words: Collection[str]) -> str:
+    pieces = split_sentences(item.text, by_line=item.kind in BY_LINE) or [item.text.strip()]
+    best = max(pieces, key=lambda piece: len(set(tokenize(piece)) & set(words)))
+    if item.kind == NodeKind.IMAGE.label and not best:
+        return item.kind
+    return best[:LONGEST_QUOTE]

@@ -1,0 +1,161 @@
+"""From a question to its plan and the evidence for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+
+from bookrag_fast.errors import InvalidArgumentError
+from bookrag_fast.index.book_index import BookIndex
+from bookrag_fast.query.aggregation import select_nodes
+from bookrag_fast.query.evidence import MOST_EVIDENCE, evidence_of, interleave, within_budget
+from bookrag_fast.query.inquiry import Inquiry
+from bookrag_fast.query.model_planner import decompose
+from bookrag_fast.query.plan import Category, Evidence, FilterType, QueryPlan
+from bookrag_fast.query.planner import single_hop
+from bookrag_fast.query.question import Question, worded
+from bookrag_fast.query.ranges import pages_of
+from bookrag_fast.query.retrieve import Ranked, retrieve
+
+__all__ = ["Gathered", "fill_up", "gather"]
+
+_DEEPEST = 200  # places of a sub-question's ranking that its share is taken from
+_Ranking = list[tuple[Ranked, int]]  # (ranking of a book, place in it), best first
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """A planned question with its evidence.
+
+    ``parts`` are the plans that make it up, each with its own share of the evidence: what the
+    filters of a global question select (``aggregates`` says that all are such), or what each of
+    several sub-questions ranks first.
+    """
+
+    question: Question
+    plan: QueryPlan
+    evidence: list[Evidence]
+    parts: tuple[tuple[QueryPlan, list[Evidence]], ...]
+    aggregates: bool = False
+
+
+async def gather(inquiry: Inquiry, budget: int, on_plan: Callable[[QueryPlan], None]) -> Gathered:
+    """Plan a question and collect evidence within a budget."""
+    question = await prepared(inquiry, inquiry.text)
+    plan = await decompose(inquiry, question)
+    parts = plan.sub_plans or (plan,)
+    if all(part.category is Category.GLOBAL for part in parts):
+        found = [await inquiry.work.run(_selected, inquiry, part) for part in parts]
+        selected = [items for items in found if items is not None]
+        if len(selected) == len(parts):
+            on_plan(plan)
+            for part in parts:
+                inquiry.tracer.notes += _missing_pages(inquiry.books, part)
+            evidence = [item for items in selected for item in items]
+            whole = tuple(zip(parts, selected, strict=True))
+            return Gathered(question, plan, evidence, whole, aggregates=True)
+        # No book has the part that the question names: then it is an ordinary question.
+        plan = single_hop(plan.question, "nothing matches the structural filter")
+        inquiry.tracer.say("no book asked has the part that the question names")
+    on_plan(plan)
+    inquiry.tracer.notes += _missing_pages(inquiry.books, plan)
+    subs = list(plan.sub_plans) or [plan]
+
+    async def ranked(sub: QueryPlan) -> _Ranking:
+        asked = question if sub is plan else await prepared(inquiry, sub.question)
+        return _merged(await retrieve(inquiry, asked, sub))
+
+    # Of several, the whole question too: one place may compare the two.
+    rankings = await inquiry.work.map(ranked, [*subs, plan] if len(subs) > 1 else subs)
+    evidence = await inquiry.work.run(lambda: within_budget(interleave(rankings), budget))
+    shares = [(subs[0], evidence)]
+    if len(subs) > 1:
+        shares = await inquiry.work.run(_shares, subs, rankings, evidence, budget)
+    return Gathered(question, plan, evidence, tuple(shares))
+
+
+async def fill_up(inquiry: Inquiry, gathered: Gathered, budget: int) -> list[Evidence]:
+    """What the filters selected, and with the rest of the budget what speaks to the words of the
+    question: a reader may want more than the aggregate."""
+    question = gathered.question
+    ranking = _merged(await retrieve(inquiry, question, single_hop(question.text)))
+    chosen: dict[tuple[str, int], Evidence] = {}
+    left = budget
+    for item in (*gathered.evidence, *within_budget(ranking, budget)):
+        if (item.book, item.node_id) not in chosen and item.tokens <= left:
+            chosen[item.book, item.node_id] = item
+            left -= item.tokens
+    return list(chosen.values())
+
+
+async def prepared(inquiry: Inquiry, text: str) -> Question:
+    """A checked text as a question, with its terms and its vector."""
+    return Question(text, worded(text), (await inquiry.embed([text], query=True))[0])
+
+
+def _selected(inquiry: Inquiry, plan: QueryPlan) -> list[Evidence] | None:
+    """What a plan's structural filters select, in document order; None if a part that the question
+    names is in no book."""
+    found: list[Evidence] = []
+    met = False
+    for book in inquiry.books:
+        nodes = select_nodes(book, plan, inquiry.tracer)
+        if nodes is not None:
+            met = True
+            found += [evidence_of(book, node, {}) for node in nodes]
+    return found[:MOST_EVIDENCE] if met else None
+
+
+def _merged(ranked: Sequence[Ranked]) -> _Ranking:
+    """Rankings of several books as one. Each book's own order holds within it; between books
+    relevance decides."""
+    if len(ranked) == 1:
+        return list(zip(repeat(ranked[0]), range(min(MOST_EVIDENCE, len(ranked[0].nodes)))))
+    merged = [
+        (float(r.order[i]), b, i, r)
+        for b, r in enumerate(ranked)
+        for i in range(min(MOST_EVIDENCE, len(r.nodes)))
+    ]
+    merged.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
+    return [(r, i) for _, _, i, r in merged[:MOST_EVIDENCE]]
+
+
+def _shares(
+    subs: Sequence[QueryPlan],
+    rankings: Sequence[_Ranking],
+    evidence: Sequence[Evidence],
+    budget: int,
+) -> list[tuple[QueryPlan, list[Evidence]]]:
+    """Each sub-question's share: of the evidence there is, what it ranks first."""
+    there = {(item.book, item.node_id): item for item in evidence}
+    shares = []
+    for sub, ranking in zip(subs, rankings, strict=False):  # the whole question comes last
+        share: list[Evidence] = []
+        left = budget // len(subs)
+        for ranked, i in ranking[:_DEEPEST]:
+            item = there.get((ranked.index.meta.book_id, int(ranked.nodes[i])))
+            if item is not None and (item.tokens <= left or not share):
+                share.append(item)
+                left -= item.tokens
+                if left <= 0:
+                    break
+        shares.append((sub, share))
+    return shares
+
+
+def _missing_pages(books: Sequence[BookIndex], plan: QueryPlan) -> list[str]:
+    """What to tell a reader who names pages that no book asked has."""
+    notes = []
+    for item in plan.filters:
+        if item.type is not FilterType.PAGE or item.value is None:
+            continue
+        try:
+            if any(pages_of(book, item.value) for book in books):
+                continue
+            longest = max(len(book.pages) for book in books)
+            why = f"the last one is {longest}" if longest else "books of this format have none"
+            notes.append(f"there is no page {item.value}: {why}")
+        except InvalidArgumentError as error:
+            notes.append(f"{error.message}, so the whole book was searched")
+    return notes

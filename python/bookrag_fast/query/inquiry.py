@@ -1,0 +1,166 @@
+"""One question under way: what its operators share, and how they ask models."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from pydantic import BaseModel
+
+from bookrag_fast.config import RetrievalSettings
+from bookrag_fast.errors import ModelError
+from bookrag_fast.index.book_index import BookIndex, count_tokens
+from bookrag_fast.models.protocols import FloatMatrix, Image
+from bookrag_fast.models.roles import ModelSet, Outcome, Role, RoleModel
+from bookrag_fast.prompts import RenderedPrompt, language_of, load_prompt
+from bookrag_fast.query.model_text import enclosed, told
+from bookrag_fast.query.tracing import Tracer
+from bookrag_fast.query.work import Work
+
+__all__ = ["Call", "Inquiry"]
+
+M = TypeVar("M", bound=BaseModel)
+V = TypeVar("V")
+
+# Tokens are estimated, and other tokenizers cut finer: so much of a context is relied on.
+_SURE_SHARE = 0.8
+_REPLY_SHARE = 4  # a reply may take one part in so many of a context
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What is asked of a model.
+
+    ``data`` and ``values`` fill the prompt: data as text that is only to be read, between marks of
+    its name; values as they are. ``instead`` says what is done when the model fails ("planned by
+    rules"), for the reader of the answer. ``max_tokens`` bounds the reply, which usually takes
+    ``expected_tokens``; of a small context a reply has a quarter.
+    """
+
+    role: Role
+    prompt: str
+    data: Mapping[str, str]
+    instead: str
+    max_tokens: int
+    expected_tokens: int
+    values: Mapping[str, object] = field(default_factory=dict)
+    images: tuple[Image, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """A question's books, models and trace. ``text`` is the question as it was asked."""
+
+    text: str
+    books: tuple[BookIndex, ...]
+    models: ModelSet
+    settings: RetrievalSettings
+    work: Work
+    tracer: Tracer
+
+    @property
+    def book(self) -> str:
+        """The book that the calls are booked on; "" for several."""
+        return self.books[0].meta.book_id if len(self.books) == 1 else ""
+
+    def by_id(self) -> dict[str, BookIndex]:
+        return {book.meta.book_id: book for book in self.books}
+
+    async def embed(self, texts: Sequence[str], *, query: bool = False) -> FloatMatrix:
+        """Unit rows. Words alone carry a question whose embedder fails: its rows are zeros."""
+        try:
+            made = await self.work.embed(self.models.embedder, texts, query=query)
+        except ModelError as error:
+            self.tracer.say(
+                f"the embedding model failed ({told(error.message)}): ranked by words alone"
+            )
+            return np.zeros((len(texts), self.models.embedder.info.dimension), dtype=np.float32)
+        self.tracer.usage += made.usage
+        return made.vectors
+
+    async def ask(self, call: Call, schema: type[M], note: dict[str, Any]) -> M | None:
+        """A model's reply by a schema, or None where the offline answer is to be taken: there is
+        no model, the prompt does not fit, the budget is spent, or the model failed. All but the
+        first are told to the reader and noted in the operator's trace."""
+        model = self.models.role(call.role)
+        prompt = None if model is None else self._prompt(model, call, note)
+        if model is None or prompt is None:
+            return None
+        try:
+            outcome = await model.ask(
+                prompt,
+                schema,
+                book=self.book,
+                images=call.images,
+                max_tokens=_reply_tokens(model, call.max_tokens),
+                expected_tokens=call.expected_tokens,
+            )
+        except ModelError as error:  # the budget is spent
+            outcome = Outcome(None, problem=error.message)
+        return self._value(call, outcome, note)
+
+    async def stream(self, call: Call, note: dict[str, Any]) -> AsyncIterator[str | None]:
+        """A model's prose in pieces; None, as the last, where the model failed as in `ask`."""
+        model = self.models.role(call.role)
+        prompt = None if model is None else self._prompt(model, call, note)
+        if model is None or prompt is None:
+            yield None
+            return
+        outcome: Outcome[str] = Outcome(None, problem="it ended without a word")
+        try:
+            async for piece in model.stream(
+                prompt,
+                book=self.book,
+                images=call.images,
+                max_tokens=_reply_tokens(model, call.max_tokens),
+                expected_tokens=call.expected_tokens,
+            ):
+                if isinstance(piece, str):
+                    yield piece
+                else:
+                    outcome = piece
+        except ModelError as error:
+            outcome = Outcome(None, problem=error.message)
+        if self._value(call, outcome, note) is None:
+            yield None
+
+    def room(self, role: Role, used: str, max_tokens: int) -> int:
+        """Tokens of a role's context that a prompt may still take, beside a text and the reply."""
+        model = self.models.role(role)
+        if model is None:
+            return 0
+        left = model.info.context_tokens - _reply_tokens(model, max_tokens)
+        return int(_SURE_SHARE * left) - count_tokens(used)
+
+    def _prompt(self, model: RoleModel, call: Call, note: dict[str, Any]) -> RenderedPrompt | None:
+        data = {name: enclosed(name, text) for name, text in call.data.items()}
+        prompt = load_prompt(call.prompt, language_of(self.text)).render({**data, **call.values})
+        if self.room(call.role, prompt.system + prompt.user, call.max_tokens) >= 0:
+            return prompt
+        problem = f"its context of {model.info.context_tokens} tokens is too small"
+        failed: Outcome[str] = Outcome(None, problem=problem)
+        self._value(call, failed, note)
+        return None
+
+    def _value(self, call: Call, outcome: Outcome[V], note: dict[str, Any]) -> V | None:
+        self.tracer.usage += outcome.usage
+        note["by"] = "rules" if outcome.value is None else "model"
+        note["prompt"] = call.prompt
+        if outcome.steps:
+            note["steps"] = list(outcome.steps)
+        note["tokens"] = {
+            "prompt": outcome.usage.prompt_tokens,
+            "completion": outcome.usage.completion_tokens,
+        }
+        if outcome.value is None:
+            note["problem"] = told(outcome.problem)
+            self.tracer.say(
+                f"the {call.role.value} model failed ({note['problem']}): {call.instead}"
+            )
+        return outcome.value
+
+
+def _reply_tokens(model: RoleModel, most: int) -> int:
+    return min(most, model.info.context_tokens // _REPLY_SHARE)
