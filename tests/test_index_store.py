@@ -69,7 +69,7 @@ def test_a_book_of_format_1_is_read_and_has_no_confidence() -> None:
 def test_a_book_of_format_2_is_read_and_has_no_summaries_and_no_models() -> None:
     old, made = load_book(FORMAT_2), small_index()
     assert old.meta == made.meta
-    assert old.meta.models == {}
+    assert old.meta.models == ()
     assert [(n.title, n.text, n.confidence, n.summary) for n in old.nodes] == [
         (n.title, n.text, n.confidence, "") for n in made.nodes
     ]
@@ -78,11 +78,11 @@ def test_a_book_of_format_2_is_read_and_has_no_summaries_and_no_models() -> None
 def test_summaries_and_what_models_did_are_kept(tmp_path: Path) -> None:
     plain = small_index()
     nodes = (*plain.nodes[:3], replace(plain.nodes[3], summary="How pumps are mounted. 水"))
-    use = ModelUse("small", "gemma", TokenUsage(900, 80, 3, 1), fallbacks=1)
+    use = ModelUse("sections", "small", "gemma", TokenUsage(900, 80, 3, 1), 0.25, 1)
     made = replace(
         plain,
         nodes=(*nodes, *plain.nodes[4:]),
-        meta=replace(plain.meta, models={"sections": use}),
+        meta=replace(plain.meta, models=(use,)),
     )
     save_book(made, tmp_path / "one")
     read = load_book(tmp_path / "one")

@@ -46,7 +46,7 @@ class BookMeta:
 
     ``confidence`` is that of the section tree, in [0, 1]; ``source`` the absolute path of the
     file when it was indexed. Both are None in books of format 1. ``models`` are those that had a
-    part in making it, by role, and "embedder" if that was paid for.
+    part in making it, the embedder only if it was paid for.
     """
 
     book_id: str
@@ -59,7 +59,7 @@ class BookMeta:
     warnings: tuple[str, ...] = ()
     confidence: float | None = None
     source: str | None = None
-    models: dict[str, ModelUse] = field(default_factory=dict)
+    models: tuple[ModelUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

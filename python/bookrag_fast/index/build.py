@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from bookrag_fast.config import Settings
@@ -12,7 +13,7 @@ from bookrag_fast.index.embedding import embedded
 from bookrag_fast.index.extraction import extract_graph
 from bookrag_fast.index.lexicon import build_lexicon
 from bookrag_fast.index.model import Node, NodeKind, SectionTree
-from bookrag_fast.index.model_use import ModelUse
+from bookrag_fast.index.model_use import EMBEDDER, ModelUse
 from bookrag_fast.index.neighbours import nearest
 from bookrag_fast.index.proposal import propose
 from bookrag_fast.index.resolution import resolve
@@ -51,7 +52,7 @@ async def build_index(
     """
     stages = stages or Stages()
     await stages.tell("tree", 0, len(document.blocks), "blocks")
-    uses: dict[str, ModelUse] = {}
+    uses: list[ModelUse] = []
     spent = TokenUsage()  # for the embedder
     tree = await _tree(document, models, book_id, stages, uses)
     if settings.summaries:
@@ -60,7 +61,7 @@ async def build_index(
             tree, model, models.embedder, book=book_id, stages=stages
         )
         if use is not None:
-            uses[Role.SUMMARISE.value] = use
+            uses.append(use)
     nodes = tree.nodes
     await stages.tell("extract", 0, len(nodes), "nodes")
     raw = await stages.run(lambda: extract_graph(tree))
@@ -81,8 +82,7 @@ async def build_index(
     found = await embedded(texts, models.embedder, stages, stage="embed", unit="nodes")
     spent += named.usage + found.usage
     if spent.calls or spent.cached:
-        info = models.embedder.info
-        uses["embedder"] = ModelUse(info.name, info.name, spent)
+        uses.append(_embedding(models.embedder.info.name, settings, spent))
 
     def assembled() -> BookIndex:
         return BookIndex(
@@ -97,7 +97,7 @@ async def build_index(
                 warnings=document.warnings + tree.warnings,
                 confidence=tree.confidence,
                 source=source,
-                models=uses,
+                models=tuple(_priced(use, settings) for use in uses),
             ),
             pages=document.pages,
             nodes=nodes,
@@ -119,14 +119,26 @@ async def _tree(
     models: ModelSet,
     book_id: str,
     stages: Stages,
-    uses: dict[str, ModelUse],
+    uses: list[ModelUse],
 ) -> SectionTree:
     proposal = await stages.run(lambda: propose(document))
     model = models.role(Role.SECTIONS)
     if model is not None and proposal.candidates:
         proposal, use = await filter_sections(proposal, model, book=book_id, stages=stages)
-        uses[Role.SECTIONS.value] = use
+        uses.append(use)
     return await stages.run(lambda: tree_of(proposal))
+
+
+def _embedding(model: str, settings: Settings, usage: TokenUsage) -> ModelUse:
+    return ModelUse(EMBEDDER, settings.embedder, model, usage)
+
+
+def _priced(use: ModelUse, settings: Settings) -> ModelUse:
+    price = getattr(settings.models.get(use.name), "price", None)
+    if price is None:
+        return use
+    usd = use.usage.prompt_tokens * price.input + use.usage.completion_tokens * price.output
+    return replace(use, usd=usd / 1e6)
 
 
 def _title(document: Document, tree: SectionTree) -> str:

@@ -70,7 +70,7 @@ async def filter_sections(
         SpendingLimitError: the budget is spent.
     """
     stages = stages or Stages()
-    use = ModelUse.of(model.info)
+    use = ModelUse.of(model)
     candidates = proposal.candidates
     if not candidates:
         return Filtered(proposal, use)

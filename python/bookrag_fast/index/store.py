@@ -31,7 +31,7 @@ from bookrag_fast.errors import (
 from bookrag_fast.index.book_index import BookIndex, BookMeta
 from bookrag_fast.index.model_use import ModelUse
 from bookrag_fast.index.tables import ADDED, OPTIONAL, SCHEMAS, from_tables, to_tables
-from bookrag_fast.models.protocols import EmbedderInfo, TokenUsage
+from bookrag_fast.models.protocols import EmbedderInfo
 
 __all__ = ["FORMAT", "load_book", "read_meta", "remove_leftovers", "save_book"]
 
@@ -155,7 +155,7 @@ def _write_manifest(path: Path, index: BookIndex, files: dict[str, Any]) -> None
     content = {
         "format": FORMAT,
         "written_by": f"bookrag_fast {__version__}",
-        "book": asdict(index.meta),
+        "book": {**asdict(index.meta), "models": [use.to_json() for use in index.meta.models]},
         "counts": {
             "pages": len(index.pages),
             "nodes": len(index.nodes),
@@ -235,12 +235,8 @@ def _meta(book: dict[str, Any]) -> BookMeta:
     fields = dict(book)
     fields["embedder"] = EmbedderInfo(**fields["embedder"])
     fields["warnings"] = tuple(fields.get("warnings", ()))
-    fields["models"] = {role: _use(use) for role, use in fields.get("models", {}).items()}
+    fields["models"] = tuple(ModelUse.from_json(use) for use in fields.get("models", ()))
     return BookMeta(**fields)
-
-
-def _use(use: dict[str, Any]) -> ModelUse:
-    return ModelUse(**{**use, "usage": TokenUsage(**use["usage"])})
 
 
 def _read_table(folder: Path, name: str, entry: dict[str, Any], version: int) -> pa.Table:

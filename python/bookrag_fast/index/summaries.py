@@ -82,7 +82,7 @@ class _Work:
         stages: Stages,
     ) -> None:
         self.summaries: dict[int, str] = {}
-        self.use = None if model is None else ModelUse.of(model.info)
+        self.use = None if model is None else ModelUse.of(model)
         self.embedding = TokenUsage()
         self._model, self._embedder, self._book = model, embedder, book
         self._nodes, self._stages = tree.nodes, stages

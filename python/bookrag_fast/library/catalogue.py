@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bookrag_fast.errors import LibraryError, NewerIndexError, ShelfBusyError
+from bookrag_fast.index.model_use import ModelUse
 from bookrag_fast.library.types import Book
 
 __all__ = ["Catalogue"]
@@ -216,8 +217,10 @@ def _book(summary: str) -> Book:
     try:
         found = json.loads(summary)
         fields = {f.name: found[f.name] for f in dataclasses.fields(Book) if f.name in found}
-        return Book(**{**fields, "warnings": tuple(fields.get("warnings", ()))})
-    except (AttributeError, TypeError, ValueError) as error:
+        fields["warnings"] = tuple(fields.get("warnings", ()))
+        fields["models"] = tuple(map(ModelUse.from_json, fields.get("models", ())))
+        return Book(**fields)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise LibraryError(
             f"the catalogue has a damaged entry: {error}",
             "move catalogue.sqlite away and index the books again",

@@ -182,4 +182,5 @@ def _book_of(index: BookIndex) -> Book:
         toc_source=meta.toc_source,
         warnings=meta.warnings,
         confidence=None if meta.confidence is None else round(meta.confidence, 4),
+        models=meta.models,
     )

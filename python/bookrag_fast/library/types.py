@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bookrag_fast.document.model import BBox
+from bookrag_fast.index.model_use import ModelUse
 from bookrag_fast.query.plan import Answer, Evidence, QueryPlan
 
 __all__ = [
@@ -37,6 +38,7 @@ class Book:
     toc_source: str  # what the section tree rests on: "outline", "markup", "numbering", …
     warnings: tuple[str, ...] = ()
     confidence: float | None = None  # of the section tree, in [0, 1]; None in older books
+    models: tuple[ModelUse, ...] = ()  # that had a part in making it
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -53,6 +55,7 @@ class Book:
             "toc_source": self.toc_source,
             "warnings": list(self.warnings),
             "confidence": self.confidence,
+            "models": [use.to_json() for use in self.models],
         }
 
 
@@ -112,10 +115,10 @@ class TreeNode:
 class Progress:
     """A step of indexing. ``total`` is None while it is unknown; ``rate`` is units a second."""
 
-    stage: str  # "parse", "tree", "extract", "resolve", "embed", "save", "done"
+    stage: str  # "parse", "tree", "sections", "summarise", "extract", "resolve", …, "done"
     done: int
     total: int | None
-    unit: str  # "pages", "blocks", "entities", "nodes"
+    unit: str  # "pages", "blocks", "candidates", "sections", "entities", "nodes"
     rate: float | None = None
     eta_s: float | None = None
 
