@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 
@@ -12,17 +11,15 @@ from bookrag_fast.index.book_index import BookIndex, BookMeta, Neighbours
 from bookrag_fast.index.embedding import embedded
 from bookrag_fast.index.extraction import extract_graph
 from bookrag_fast.index.lexicon import build_lexicon
-from bookrag_fast.index.model import Node, NodeKind, SectionTree
+from bookrag_fast.index.model import SectionTree
 from bookrag_fast.index.model_use import EMBEDDER, ModelUse
 from bookrag_fast.index.neighbours import nearest
-from bookrag_fast.index.proposal import propose
 from bookrag_fast.index.resolution import resolve
-from bookrag_fast.index.section_filter import filter_sections
+from bookrag_fast.index.searchable import searchable
+from bookrag_fast.index.sectioning import sectioned
 from bookrag_fast.index.stages import Stages
-from bookrag_fast.index.summaries import summarised
-from bookrag_fast.index.tree import tree_of
 from bookrag_fast.models.protocols import TokenUsage
-from bookrag_fast.models.roles import ModelSet, Role
+from bookrag_fast.models.roles import ModelSet
 
 __all__ = ["build_index"]
 
@@ -52,16 +49,7 @@ async def build_index(
     """
     stages = stages or Stages()
     await stages.tell("tree", 0, len(document.blocks), "blocks")
-    uses: list[ModelUse] = []
-    spent = TokenUsage()  # for the embedder
-    tree = await _tree(document, models, book_id, stages, uses)
-    if settings.summaries:
-        model = models.role(Role.SUMMARISE)
-        tree, use, spent = await summarised(
-            tree, model, models.embedder, book=book_id, stages=stages
-        )
-        if use is not None:
-            uses.append(use)
+    tree, uses, spent = await sectioned(document, models, settings, book_id=book_id, stages=stages)
     nodes = tree.nodes
     await stages.tell("extract", 0, len(nodes), "nodes")
     raw = await stages.run(lambda: extract_graph(tree))
@@ -78,7 +66,7 @@ async def build_index(
             min_score=limits.min_score,
         )
     )
-    texts = _searchable(nodes)
+    texts = searchable(nodes)
     found = await embedded(texts, models.embedder, stages, stage="embed", unit="nodes")
     spent += named.usage + found.usage
     if spent.calls or spent.cached:
@@ -114,21 +102,6 @@ async def build_index(
     return await stages.run(assembled)
 
 
-async def _tree(
-    document: Document,
-    models: ModelSet,
-    book_id: str,
-    stages: Stages,
-    uses: list[ModelUse],
-) -> SectionTree:
-    proposal = await stages.run(lambda: propose(document))
-    model = models.role(Role.SECTIONS)
-    if model is not None and proposal.candidates:
-        proposal, use = await filter_sections(proposal, model, book=book_id, stages=stages)
-        uses.append(use)
-    return await stages.run(lambda: tree_of(proposal))
-
-
 def _embedding(model: str, settings: Settings, usage: TokenUsage) -> ModelUse:
     return ModelUse(EMBEDDER, settings.embedder, model, usage)
 
@@ -146,23 +119,3 @@ def _title(document: Document, tree: SectionTree) -> str:
     if document.span is not None:
         title = f"{title} (pages {document.span[0]}–{document.span[1]})"
     return title
-
-
-def _searchable(nodes: Sequence[Node]) -> list[str]:
-    """The text that each node is found by: heading or caption, summary, then content.
-
-    The first content of a section is also found by the section's heading, as a reader would who
-    leafs through the pages. The root is no place.
-    """
-    texts: list[str] = []
-    for node in nodes:
-        above = nodes[node.parent] if node.parent >= 0 else None
-        opens = (
-            above is not None
-            and node.kind > NodeKind.SECTION
-            and above.kind is NodeKind.SECTION
-            and node.node_id == above.node_id + 1
-        )
-        parts = (above.title if opens and above else "", node.title, node.summary, node.text)
-        texts.append("" if above is None else "\n".join(p for p in parts if p))
-    return texts

@@ -20,12 +20,14 @@ _REPORT_EVERY_S = 0.2
 async def embedded(
     texts: Sequence[str], embedder: Embedder, stages: Stages, *, stage: str, unit: str
 ) -> Embeddings:
-    """float32[len(texts), d] and what it cost.
+    """float32[len(texts), d] and what it cost. Rows of texts without anything in them are zeros:
+    servers refuse such texts.
 
     Raises:
         ModelError: the embedder failed.
     """
     vectors = np.zeros((len(texts), embedder.info.dimension), dtype=np.float32)
+    places = [i for i, text in enumerate(texts) if text.strip()]
     done, usage, said = 0, TokenUsage(), -_REPORT_EVERY_S
 
     async def embed(start: int) -> None:
@@ -33,11 +35,11 @@ async def embedded(
         if monotonic() - said >= _REPORT_EVERY_S:
             said = monotonic()
             await stages.tell(stage, done, len(texts), unit)
-        batch = texts[start : start + BATCH]
-        made = await embedder.aembed(batch)
-        vectors[start : start + len(batch)] = made.vectors
+        batch = places[start : start + BATCH]
+        made = await embedder.aembed([texts[i] for i in batch])
+        vectors[batch] = made.vectors
         done, usage = done + len(batch), usage + made.usage
 
-    await side_by_side(range(0, len(texts), BATCH), embed, limit=AT_ONCE)
+    await side_by_side(range(0, len(places), BATCH), embed, limit=AT_ONCE)
     await stages.tell(stage, len(texts), len(texts), unit)
     return Embeddings(vectors, usage)

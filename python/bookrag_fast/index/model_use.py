@@ -10,7 +10,7 @@ from bookrag_fast.models.roles import Outcome, RoleModel
 
 __all__ = ["EMBEDDER", "ModelUse"]
 
-EMBEDDER = "embedder"  # in place of a role
+EMBEDDER = "embed"  # in place of a role
 
 
 @dataclass(frozen=True, slots=True)
