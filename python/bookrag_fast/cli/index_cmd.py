@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,12 +22,17 @@ from bookrag_fast.cli.options import (
     OcrOption,
     PagesOption,
     PasswordOption,
+    SummariesOption,
     opened,
     page_span,
     secret,
 )
 from bookrag_fast.cli.output import clean, emit_json
 from bookrag_fast.cli.progress import shown_progress
+from bookrag_fast.cli.spending_view import estimate_lines, spent_lines
+
+if TYPE_CHECKING:
+    from bookrag_fast.library import Library
 
 __all__ = ["index"]
 
@@ -45,17 +53,26 @@ def index(
     pages: PagesOption = None,
     layout: LayoutOption = None,
     no_cache: NoCacheOption = False,
+    summaries: SummariesOption = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Tell what models would be asked and what it would cost; index nothing.",
+        ),
+    ] = False,
     library: LibraryOption = Path("shelf"),
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Index books. A file that fails does not stop the rest; the exit code is the first failure's.
 
-    With --json: {"books": [...], "errors": [{"file", "error"}]}, and "error", the first one.
+    With --json: {"books": [...], "errors": [{"file", "error"}]}, and "error", the first one; with
+    --dry-run "estimates" instead of "books".
     """
     password, span = secret(password), page_span(pages)
     found, problems = expanded(files)
-    books: list[dict[str, Any]] = []
+    done: list[dict[str, Any]] = []
     errors: list[dict[str, Any]] = []
     first_code = 0
     for folder, error in problems:
@@ -64,12 +81,16 @@ def index(
         errors.append({"file": str(folder), "error": problem})
         if not as_json:
             report(problem, as_json=False)
-    with opened(library, embedder, ocr, layout, no_cache=no_cache) as shelf:
+    with (
+        _unwritten(library, dry_run) as place,
+        opened(place, embedder, ocr, layout, summaries=summaries, no_cache=no_cache) as shelf,
+    ):
         for file in found:
-            before = {(b.id, b.created) for b in shelf.books()}
             try:
                 with shown_progress(file.name) as progress:
-                    book = shelf.add(file, password=password, pages=span, progress=progress)
+                    result, lines = (_estimated if dry_run else _indexed)(
+                        shelf, file, password=password, pages=span, progress=progress
+                    )
             except Exception as error:  # one bad file fails alone
                 problem, code = describe(error)
                 first_code = first_code or code
@@ -79,21 +100,46 @@ def index(
                         problem = {**problem, "message": f"{file}: {problem['message']}"}
                     report(problem, as_json=False, error=error if debug else None)
                 continue
-            known = (book.id, book.created) in before
-            books.append({"file": str(file), "known": known, **book.to_json()})
+            done.append({"file": str(file), **result})
             if as_json:
                 continue
-            pages = f"{book.pages} pages, " if book.pages else ""
-            what = "is already on the shelf" if known else "indexed"
-            typer.echo(clean(
-                f"{file.name} {what}: {book.id}  {book.title}  "
-                f"({pages}{book.nodes} nodes, {book.entities} entities, "
-                f"{book.relations} relations)"
-            ))  # fmt: skip
-            for warning in book.warnings:
+            for line in lines:
+                typer.echo(clean(line))
+            for warning in result.get("warnings", ()):
                 typer.echo(clean(f"  warning: {warning}"), err=True)
     if as_json:
         first = {"error": errors[0]["error"]} if errors else {}
-        emit_json({"books": books, "errors": errors, **first})
+        emit_json({"estimates" if dry_run else "books": done, "errors": errors, **first})
     if first_code:
         raise typer.Exit(first_code)
+
+
+def _indexed(shelf: Library, file: Path, **options: Any) -> tuple[dict[str, Any], list[str]]:
+    """A book as JSON and in words."""
+    before = {(b.id, b.created) for b in shelf.books()}
+    book = shelf.add(file, **options)
+    known = (book.id, book.created) in before
+    pages = f"{book.pages} pages, " if book.pages else ""
+    what = "is already on the shelf" if known else "indexed"
+    line = (
+        f"{file.name} {what}: {book.id}  {book.title}  ({pages}{book.nodes} nodes, "
+        f"{book.entities} entities, {book.relations} relations)"
+    )
+    return {"known": known, **book.to_json()}, [line, *spent_lines(book.models)]
+
+
+def _estimated(shelf: Library, file: Path, **options: Any) -> tuple[dict[str, Any], list[str]]:
+    """An estimate as JSON and in words."""
+    estimate = shelf.estimate(file, **options)
+    return estimate.to_json(), list(estimate_lines(file.name, estimate))
+
+
+@contextmanager
+def _unwritten(library: Path, dry_run: bool) -> Iterator[Path]:
+    """The shelf's folder; for a dry run of one that is not there a passing one, since opening a
+    shelf makes it."""
+    if not dry_run or library.exists():
+        yield library
+        return
+    with TemporaryDirectory() as passing:
+        yield Path(passing)

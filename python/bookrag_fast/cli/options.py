@@ -29,6 +29,7 @@ __all__ = [
     "OcrOption",
     "PagesOption",
     "PasswordOption",
+    "SummariesOption",
     "chosen_books",
     "is_file",
     "layout_flag",
@@ -95,6 +96,14 @@ NoCacheOption = Annotated[
     bool,
     typer.Option("--no-cache", help="Ask models anew, whatever replies of theirs are kept."),
 ]
+SummariesOption = Annotated[
+    Optional[bool],  # noqa: UP045
+    typer.Option(
+        "--summaries/--no-summaries",
+        help="Summarise sections: by the model of the role `summarise`, else in their own words.",
+        show_default="no-summaries",
+    ),
+]
 PasswordOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--password", help='Of an encrypted PDF; "-" asks for it.'),
@@ -121,6 +130,8 @@ def opened(
     ocr: OcrMode | None = None,
     layout: bool | None = None,
     no_cache: bool = False,
+    *,
+    summaries: bool | None = None,
 ) -> Iterator[Library]:
     """The library of the options, closed at the end."""
     from bookrag_fast.config import load_settings
@@ -132,6 +143,7 @@ def opened(
         ocr=chosen,
         layout=layout_flag(layout),
         cache={"enabled": False} if no_cache else None,
+        summaries=summaries,
     )
     with Library.open(folder, settings=settings) as library:
         yield library

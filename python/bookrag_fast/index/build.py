@@ -69,10 +69,10 @@ async def build_index(
     texts = searchable(nodes)
     found = await embedded(texts, models.embedder, stages, stage="embed", unit="nodes")
     spent += named.usage + found.usage
-    if spent.calls or spent.cached:
-        uses.append(_embedding(models.embedder.info.name, settings, spent))
 
     def assembled() -> BookIndex:
+        if spent.calls or spent.cached:
+            uses.append(_embedding(models.embedder.info.name, settings, spent))
         return BookIndex(
             meta=BookMeta(
                 book_id=book_id,

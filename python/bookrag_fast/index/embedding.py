@@ -8,7 +8,7 @@ from time import monotonic
 import numpy as np
 
 from bookrag_fast.index.stages import Stages, side_by_side
-from bookrag_fast.models.protocols import Embedder, Embeddings, TokenUsage
+from bookrag_fast.models.protocols import Embedder, Embeddings, FloatMatrix, TokenUsage
 
 __all__ = ["embedded"]
 
@@ -26,20 +26,25 @@ async def embedded(
     Raises:
         ModelError: the embedder failed.
     """
-    vectors = np.zeros((len(texts), embedder.info.dimension), dtype=np.float32)
+    vectors: FloatMatrix | None = None  # until the first batch says how long vectors are
     places = [i for i, text in enumerate(texts) if text.strip()]
     done, usage, said = 0, TokenUsage(), -_REPORT_EVERY_S
 
     async def embed(start: int) -> None:
-        nonlocal done, usage, said
+        nonlocal vectors, done, usage, said
         if monotonic() - said >= _REPORT_EVERY_S:
             said = monotonic()
             await stages.tell(stage, done, len(texts), unit)
         batch = places[start : start + BATCH]
         made = await embedder.aembed([texts[i] for i in batch])
+        if vectors is None:
+            vectors = np.zeros((len(texts), made.vectors.shape[1]), dtype=np.float32)
         vectors[batch] = made.vectors
         done, usage = done + len(batch), usage + made.usage
 
     await side_by_side(range(0, len(places), BATCH), embed, limit=AT_ONCE)
     await stages.tell(stage, len(texts), len(texts), unit)
+    if vectors is None:  # on a thread, since an endpoint may have to be asked on this very loop
+        dimension = await stages.run(lambda: embedder.info.dimension)
+        vectors = np.zeros((len(texts), dimension), dtype=np.float32)
     return Embeddings(vectors, usage)

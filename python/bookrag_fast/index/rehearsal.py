@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from bookrag_fast.config import Settings
 from bookrag_fast.document.model import Document
@@ -15,20 +12,10 @@ from bookrag_fast.index.model import SectionTree
 from bookrag_fast.index.searchable import searchable
 from bookrag_fast.index.sectioning import sectioned
 from bookrag_fast.index.stages import Stages
-from bookrag_fast.models.protocols import EmbedderInfo, FloatMatrix
+from bookrag_fast.models.blank import BlankEmbedder
 from bookrag_fast.models.roles import ModelSet, Role
-from bookrag_fast.models.twins import LocalEmbedder
 
-__all__ = ["Blank", "rehearse"]
-
-
-class Blank(LocalEmbedder):
-    """An embedder that makes nothing of texts."""
-
-    info = EmbedderInfo("blank", 1)
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> FloatMatrix:
-        return np.zeros((len(texts), 1), np.float32)
+__all__ = ["rehearse"]
 
 
 async def rehearse(
@@ -37,13 +24,13 @@ async def rehearse(
     """Asks models what `build_index` asks them, and makes nothing of it but the tree.
 
     Args:
-        models: that count; their embedder is a `Blank` where embedding is free.
+        models: that count; their embedder is a `BlankEmbedder` where embedding is free.
     """
     asked = models
     if models.role(Role.SUMMARISE) is not None:  # extracts are for where it has no reply
-        asked = replace(models, embedder=Blank())
+        asked = replace(models, embedder=BlankEmbedder())
     tree, _, _ = await sectioned(document, asked, settings, book_id=book_id, stages=stages)
-    if isinstance(models.embedder, Blank):
+    if isinstance(models.embedder, BlankEmbedder):
         return tree
     await stages.tell("extract", 0, len(tree.nodes), "nodes")
     graph = await stages.run(lambda: extract_graph(tree))

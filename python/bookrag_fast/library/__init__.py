@@ -6,6 +6,7 @@ from bookrag_fast.library.library import Library
 from bookrag_fast.library.types import (
     AnswerEvent,
     Book,
+    Estimate,
     Picture,
     Problem,
     Progress,
@@ -16,6 +17,7 @@ from bookrag_fast.library.types import (
 __all__ = [
     "AnswerEvent",
     "Book",
+    "Estimate",
     "Library",
     "Picture",
     "Problem",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from bookrag_fast.config import Settings
@@ -9,10 +10,11 @@ from bookrag_fast.document import Document, IsolatedReader, read_document
 from bookrag_fast.errors import IndexStoreError
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.build import build_index
+from bookrag_fast.index.rehearsal import rehearse
 from bookrag_fast.library.files import book_id_of, checked_sha256, remembered
 from bookrag_fast.library.progress import ProgressReporter
 from bookrag_fast.library.shelf import Shelf
-from bookrag_fast.library.types import Book
+from bookrag_fast.library.types import Book, Estimate
 from bookrag_fast.models.roles import ModelSet
 
 __all__ = ["Adder"]
@@ -58,13 +60,40 @@ class Adder:
         )
         return await reporter.run(lambda: self._put(index, reporter))
 
+    async def estimate(
+        self,
+        path: Path,
+        password: str | None,
+        pages: tuple[int, int | None] | None,
+        reporter: ProgressReporter,
+    ) -> Estimate:
+        """What models would be asked to add a file; none is called, and nothing is written."""
+        # Here: who only asks must not pay for importing all of the middleware.
+        from bookrag_fast.library.rehearsal import Rehearsal
+
+        known = await reporter.run(lambda: self._known(path, pages))
+        if known is not None:
+            return Estimate(known.name, known.pages, known.nodes, known=True)
+        document = await reporter.run(lambda: self._read(path, password, pages, reporter))
+        book_id = book_id_of(document.sha256, document.span)
+        rehearsal = await reporter.run(lambda: Rehearsal(self._settings, self._shelf.folder))
+        try:
+            tree = await rehearse(
+                document, rehearsal.models, self._settings, book_id=book_id, stages=reporter
+            )
+        finally:
+            await asyncio.to_thread(rehearsal.close)
+        return Estimate(
+            document.name, len(document.pages), len(tree.nodes), tuple(rehearsal.uses())
+        )
+
     def _known(self, path: Path, pages: tuple[int, int | None] | None) -> Book | None:
         sha256 = checked_sha256(path, max_mb=self._settings.max_file_mb)
         known = self._shelf.catalogue.version(book_id_of(sha256, pages))
-        fingerprint = self._models.embedder.info.fingerprint
-        if known is not None and known[1] == fingerprint and self._intact(known[0].id):
-            return known[0]
-        return None
+        if known is None:  # an endpoint need not be asked for its fingerprint then
+            return None
+        same = known[1] == self._models.embedder.info.fingerprint
+        return known[0] if same and self._intact(known[0].id) else None
 
     def _put(self, index: BookIndex, reporter: ProgressReporter) -> Book:
         reporter.stage("save", 0, None, "files")

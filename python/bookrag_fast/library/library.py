@@ -33,6 +33,7 @@ from bookrag_fast.library.shelf import Shelf
 from bookrag_fast.library.types import (
     AnswerEvent,
     Book,
+    Estimate,
     Picture,
     Problem,
     ProgressCallback,
@@ -169,6 +170,39 @@ class Library:
         chosen = checked_pages(pages)
         reporter = ProgressReporter(checked_callback(progress, "progress"))
         return await self._runner.arun(self._adder.add(file, secret, chosen, reporter))
+
+    def estimate(
+        self,
+        path: str | Path,
+        *,
+        password: str | None = None,
+        pages: tuple[int, int | None] | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> Estimate:
+        """What models would be asked to `add` a file, and what that would cost, as far as it can
+        be known without asking them: the file is read, nothing is written, no model is called
+        (but for the dimension of an embedder's vectors, to see whether a book on the shelf is up
+        to date).
+
+        Args and Raises: as of `add`.
+        """
+        return self._runner.run(
+            self.aestimate(path, password=password, pages=pages, progress=progress)
+        )
+
+    async def aestimate(
+        self,
+        path: str | Path,
+        *,
+        password: str | None = None,
+        pages: tuple[int, int | None] | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> Estimate:
+        """`estimate`, awaited; cancelled as `aadd` is."""
+        file, secret = checked_path(path, "path"), checked_password(password)
+        chosen = checked_pages(pages)
+        reporter = ProgressReporter(checked_callback(progress, "progress"))
+        return await self._runner.arun(self._adder.estimate(file, secret, chosen, reporter))
 
     def remove(self, ref: str) -> Book:
         """Take a book off the shelf. Questions that are reading it finish undisturbed."""

@@ -13,6 +13,7 @@ from bookrag_fast.query.plan import Answer, Evidence, QueryPlan
 __all__ = [
     "AnswerEvent",
     "Book",
+    "Estimate",
     "Picture",
     "Problem",
     "Progress",
@@ -56,6 +57,39 @@ class Book:
             "warnings": list(self.warnings),
             "confidence": self.confidence,
             "models": [use.to_json() for use in self.models],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What models would be asked to make a book of a file, and what that would cost, by role;
+    tokens are counted by characters. ``known`` is a book that is on the shelf already, for which
+    none would be asked. ``models`` beyond what the cache has: its replies count as ``cached``.
+    """
+
+    name: str  # the file's
+    pages: int
+    nodes: int
+    models: tuple[ModelUse, ...] = ()
+    known: bool = False
+
+    @property
+    def calls(self) -> int:
+        return sum(use.usage.calls for use in self.models)
+
+    @property
+    def usd(self) -> float:
+        return sum(use.usd for use in self.models)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "pages": self.pages,
+            "nodes": self.nodes,
+            "known": self.known,
+            "models": [use.to_json() for use in self.models],
+            "calls": self.calls,
+            "usd": round(self.usd, 6),
         }
 
 

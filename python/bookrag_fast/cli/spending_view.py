@@ -1,0 +1,48 @@
+"""What models took, or would take, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bookrag_fast.index.model_use import ModelUse
+    from bookrag_fast.library.types import Estimate
+
+__all__ = ["estimate_lines", "spent_lines"]
+
+
+def spent_lines(uses: Sequence[ModelUse]) -> Iterator[str]:
+    """One line a role."""
+    for use in uses:
+        usage = use.usage
+        parts = [_calls(use)]
+        if usage.calls:
+            parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens")
+        if use.usd:
+            parts.append(f"${use.usd:.4f}")
+        if use.fallbacks:
+            parts.append(f"{use.fallbacks:,} left to the rules")
+        yield f"  {use.role} by {use.name} ({use.model}): {', '.join(parts)}"
+
+
+def estimate_lines(file: str, estimate: Estimate) -> Iterator[str]:
+    if estimate.known:
+        yield f"{file} is already on the shelf: nothing would be asked"
+        return
+    pages = f"{estimate.pages} pages, " if estimate.pages else ""
+    if not estimate.models:
+        yield f"{file}: {pages}{estimate.nodes} nodes; no model would be called"
+        return
+    calls = f"about {estimate.calls:,} {_plural(estimate.calls, 'call')}"
+    yield f"{file}: {pages}{estimate.nodes} nodes; {calls}, ${estimate.usd:.4f}"
+    yield from spent_lines(estimate.models)
+
+
+def _calls(use: ModelUse) -> str:
+    calls = f"{use.usage.calls:,} {_plural(use.usage.calls, 'call')}"
+    return f"{calls} ({use.usage.cached:,} more from the cache)" if use.usage.cached else calls
+
+
+def _plural(count: int, one: str) -> str:
+    return one if count == 1 else f"{one}s"

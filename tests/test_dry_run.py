@@ -1,0 +1,240 @@
+"""`--dry-run` against what indexing then takes, budgets that stop it, and going on from there: with
+models behind a real socket, through all of the middleware."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reportlab.pdfgen import canvas
+from typer.testing import CliRunner
+
+from bookrag_fast import Library
+from bookrag_fast.cli.main import app
+from bookrag_fast.config import BudgetSettings, PriceSettings, RolesSettings, Settings
+from bookrag_fast.errors import SpendingLimitError
+from bookrag_fast.index.model_use import ModelUse
+from bookrag_fast.library import Estimate
+from endpoint_settings import chat_settings, embeddings_settings
+from fake_endpoint import FakeEndpoint, hang, ok
+from pdf_factory import LOREM
+
+PRICE = PriceSettings(input=1.0, output=3.0)
+CHAPTERS = 30  # with a heading and a slogan each: two batches
+
+
+def _line(page: canvas.Canvas, y: float, text: str, font: str, size: float) -> float:
+    page.setFont(font, size)
+    page.drawString(72, y, text)
+    return y - 1.25 * size
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Chapters without numbers, each with a slogan set like a chapter's title."""
+    path = tmp_path_factory.mktemp("book") / "farm.pdf"
+    page = canvas.Canvas(str(path))
+    page.setTitle("A Farm")
+    words = LOREM.split()
+    for k in range(CHAPTERS):
+        y = _line(page, 740, f"The field behind hill {k}", "Helvetica-Bold", 16) - 20
+        for row in range(26):
+            text = " ".join(words[(row * 9 + k) % 40 :][:9])
+            y = _line(page, y, f"{text} year {1900 + k} of sowing.", "Helvetica", 10)
+        y = _line(page, y - 20, f"Buy the oats of hill {k}", "Helvetica-Bold", 16) - 20
+        for row in range(6):
+            y = _line(page, y, " ".join(words[(row * 7 + k) % 40 :][:9]), "Helvetica", 10)
+        page.showPage()
+    page.save()
+    return path
+
+
+def _reply(body: dict[str, Any]) -> str:
+    """Of a good model."""
+    user = body["messages"][-1]["content"]
+    shown = [json.loads(line) for line in user.splitlines() if line.startswith('{"id"')]
+    if not shown:
+        return "About a field, and what was sown there. " * 10
+    levels = [{"id": c["id"], "level": int("field" in c["text"])} for c in shown]
+    return json.dumps({"levels": levels})
+
+
+@pytest.fixture
+def server() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint(ok(_reply)) as running:
+        yield running
+
+
+def _settings(server: FakeEndpoint, **more: Any) -> Settings:
+    small = chat_settings(server.base_url, price=PRICE)
+    return Settings(
+        models={"small": small, "vectors": embeddings_settings(server.base_url, price=PRICE)},
+        embedder="vectors",
+        roles=RolesSettings(sections={"model": "small"}, summarise={"model": "small"}),
+        summaries=True,
+        **more,
+    )
+
+
+def _by_role(uses: tuple[ModelUse, ...]) -> dict[str, ModelUse]:
+    return {use.role: use for use in uses}
+
+
+def _near(estimated: float, spent: float, share: float = 0.25) -> bool:
+    return abs(estimated - spent) <= share * spent
+
+
+def test_what_was_estimated_is_what_is_then_spent(
+    tmp_path: Path, book: Path, server: FakeEndpoint
+) -> None:
+    with Library.open(tmp_path / "shelf", settings=_settings(server)) as lib:
+        estimate = lib.estimate(book)
+        assert server.calls == []  # nothing was asked …
+        assert lib.books() == []  # … and nothing made
+        assert list((lib.folder / "books").iterdir()) == []
+        made = lib.add(book)
+    expected, spent = _by_role(estimate.models), _by_role(made.models)
+    assert {*expected} == {*spent} == {"sections", "summarise", "embed"}
+    assert expected["sections"].usage.calls == spent["sections"].usage.calls == 2
+    assert _near(expected["sections"].usage.prompt_tokens, spent["sections"].usage.prompt_tokens)
+    # The estimate goes by the tree of the rules, which takes the slogans for chapters as well.
+    assert spent["summarise"].usage.calls <= expected["summarise"].usage.calls
+    assert expected["summarise"].usage.calls <= 2 * spent["summarise"].usage.calls + 1
+    assert _near(expected["embed"].usage.prompt_tokens, spent["embed"].usage.prompt_tokens)
+    assert estimate.usd > 0
+    assert estimate.calls > 30
+    assert all(use.fallbacks == 0 for use in made.models)
+    assert made.toc_source == "model"
+
+
+def test_replies_that_are_kept_are_free(tmp_path: Path, book: Path, server: FakeEndpoint) -> None:
+    with Library.open(tmp_path / "shelf", settings=_settings(server)) as lib:
+        first = lib.add(book)
+        lib.remove(first.id)
+        asked = len(server.calls)
+        estimate = lib.estimate(book)
+        again = lib.add(book)
+        known = lib.estimate(book)
+    assert len(server.calls) == asked
+    assert estimate.calls == 0
+    assert estimate.usd == 0
+    assert {u.role: u.usage.cached for u in estimate.models} == {
+        u.role: u.usage.cached for u in again.models
+    }
+    assert all(use.usage.calls == 0 and use.usage.cached for use in again.models)
+    assert (again.nodes, again.toc_source) == (first.nodes, first.toc_source)
+    assert known == Estimate(first.name, first.pages, first.nodes, known=True)
+
+
+def test_a_spent_budget_stops_cleanly_and_the_next_run_goes_on_from_there(
+    tmp_path: Path, book: Path, server: FakeEndpoint
+) -> None:
+    folder = tmp_path / "shelf"
+    little = _settings(server, budget=BudgetSettings(usd_per_book=0.012))
+    with Library.open(folder, settings=little) as lib:
+        with pytest.raises(SpendingLimitError):
+            lib.add(book)
+        assert lib.books() == []
+        assert list((folder / "books").iterdir()) == []
+        assert lib.check() == []
+    before = len(server.calls)
+    assert before > 2
+    with Library.open(folder, settings=_settings(server)) as lib:
+        left = lib.estimate(book)
+        made = lib.add(book)
+        whole = _settings(server)
+    with Library.open(tmp_path / "other", settings=whole) as lib:
+        at_once = lib.add(book)
+        unspoilt = lib.estimate(book)
+    assert unspoilt.known
+    uses = _by_role(made.models)
+    assert uses["sections"].usage.calls == 0
+    assert uses["sections"].usage.cached == 2
+    done = _by_role(at_once.models)
+    assert uses["summarise"].usage.calls < done["summarise"].usage.calls
+    # Known replies are answered in the estimate too, so that it is right about the rest.
+    assert _by_role(left.models)["summarise"].usage.calls == uses["summarise"].usage.calls
+    assert (made.nodes, made.entities) == (at_once.nodes, at_once.entities)
+
+
+def test_the_command_line_tells_what_it_would_cost_and_what_it_cost(
+    tmp_path: Path, book: Path, server: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf, config = tmp_path / "shelf", tmp_path / "bookrag.toml"
+    config.write_text(
+        f'[models.small]\nbase_url = "{server.base_url}"\nmodel = "fake-1"\n'
+        'price = {input = 1, output = 3}\n[roles]\nsections = "small"\n'
+    )
+    monkeypatch.setenv("BOOKRAG_CONFIG", str(config))
+    monkeypatch.setenv("BOOKRAG_LIBRARY", str(shelf))
+
+    def run(*more: str, code: int = 0) -> str:
+        result = CliRunner().invoke(app, ["index", str(book), *more])
+        assert result.exit_code == code, result.output
+        return result.stdout
+
+    told = run("--dry-run")
+    assert re.search(r"farm\.pdf: 30 pages, \d+ nodes; about 2 calls, \$0\.00\d\d", told)
+    assert re.search(r"sections by small \(fake-1\): 2 calls, [\d,]+ \+ [\d,]+ tokens", told)
+    (estimate,) = json.loads(run("--dry-run", "--json"))["estimates"]
+    assert (estimate["calls"], estimate["known"]) == (2, False)
+    assert not shelf.exists()
+    assert server.calls == []
+    config.write_text(config.read_text() + "[budget]\ntokens_per_book = 1500\n")
+    assert "spending_limit" in run("--json", code=37)
+    config.write_text(config.read_text().replace("1500", "90000"))
+    told = run()
+    assert re.search(r"farm\.pdf indexed: ", told)
+    assert re.search(r"sections by small \(fake-1\): \d calls?.* tokens, \$0\.00\d\d", told)
+    assert "nothing would be asked" in run("--dry-run")
+    (made,) = json.loads(run("--json"))["books"]
+    assert made["known"]
+    assert [use["role"] for use in made["models"]] == ["sections"]
+
+
+def test_without_models_an_estimate_is_of_nothing(tmp_path: Path, book: Path) -> None:
+    with Library.open(tmp_path / "shelf", settings=Settings(summaries=True)) as lib:
+        estimate = lib.estimate(book)
+    assert (estimate.models, estimate.calls, estimate.usd) == ((), 0, 0)
+    assert estimate.nodes > CHAPTERS
+
+
+def test_cancelling_while_a_model_is_awaited_ends_at_once_and_leaves_nothing(
+    tmp_path: Path, book: Path
+) -> None:
+    async def run(lib: Library) -> float:
+        task = asyncio.create_task(lib.aadd(book))
+        while not server.calls:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return asyncio.get_running_loop().time() - began
+
+    with (
+        FakeEndpoint(hang()) as server,
+        Library.open(tmp_path / "shelf", settings=_settings(server)) as lib,
+    ):
+        assert asyncio.run(run(lib)) < 2
+        assert lib.books() == []
+        assert list((lib.folder / "books").iterdir()) == []
+        assert server.wait_until(lambda s: s.disconnects >= 1)
+
+
+def test_a_model_that_is_down_leaves_the_book_to_the_rules(tmp_path: Path, book: Path) -> None:
+    with FakeEndpoint(ok("no idea")) as server:
+        settings = _settings(server).model_copy(update={"embedder": "wordllama"})
+        with Library.open(tmp_path / "shelf", settings=settings) as lib:
+            made = lib.add(book)
+    with Library.open(tmp_path / "plain") as lib:
+        plain = lib.add(book)
+    assert (made.toc_source, made.nodes) == (plain.toc_source, plain.nodes)
+    uses = _by_role(made.models)
+    assert uses["sections"].fallbacks == 2
+    assert any("the rules alone decided on" in warning for warning in made.warnings)
