@@ -385,6 +385,17 @@ async def test_a_batch_goes_out_at_once():
     assert server.most_at_once == 8
 
 
+async def test_connections_are_opened_once_and_shared_by_many_calls():
+    with FakeEndpoint(ok(delay=0.01)) as server:
+        async with endpoint(server, concurrency=32) as model:
+            for _ in range(4):
+                await model.complete_batch([request()] * 32)
+            for _ in range(4):
+                await model.complete(request())
+    assert server.most_at_once == 32
+    assert server.connections == 32
+
+
 async def test_a_stream_is_its_pieces_then_the_whole():
     text = "a reply of several pieces"
     with FakeEndpoint(chat(text)) as server:

@@ -13,6 +13,7 @@ from bookrag_fast._version import __version__
 from bookrag_fast.config import EndpointSettings
 from bookrag_fast.models.endpoints.address import Address, address_of, trusted
 from bookrag_fast.models.endpoints.faults import Faults
+from bookrag_fast.models.endpoints.pools import PooledTransport
 from bookrag_fast.models.endpoints.transport import BoundedTransport
 
 __all__ = ["EndpointClient"]
@@ -42,14 +43,9 @@ class EndpointClient:
         self.host = address.host
         self.faults = Faults(name, address.host, settings.model, address.secrets)
         self._transport = BoundedTransport(
-            httpx2.AsyncHTTPTransport(
-                verify=trusted(name, settings.ca_file) if settings.ca_file else address.secure,
-                trust_env=False,
-                limits=httpx2.Limits(
-                    max_connections=settings.concurrency,
-                    max_keepalive_connections=settings.concurrency,
-                    keepalive_expiry=30.0,
-                ),
+            PooledTransport(
+                settings.concurrency,
+                trusted(name, settings.ca_file) if settings.ca_file else address.secure,
             ),
             headers=_headers(address, azure=bool(api_version)),
             reply_limit=reply_limit,
