@@ -273,11 +273,18 @@ def test_a_server_that_takes_floats_alone_is_asked_for_them(embedder):
     assert formats == ["base64", "float", "float", "float"]
 
 
-def test_long_texts_are_cut_and_once_more_if_the_server_still_minds(embedder):
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (400, "This model's maximum context length is 64 tokens"),
+        (413, "Input validation error: `inputs` must have less than 64 tokens"),
+        (500, "input (96 tokens) is too large to process. increase the physical batch size"),
+    ],
+)
+def test_long_texts_are_cut_and_once_more_if_the_server_still_minds(embedder, code, message):
     async def behave(x: Exchange) -> None:
         longest = max(len(text) for text in x.call.body["input"])
-        message = "This model's maximum context length is 64 tokens"
-        await (status(400, message) if longest > 200 else embeddings())(x)
+        await (status(code, message) if longest > 200 else embeddings())(x)
 
     with embedder(behave, max_tokens=128) as (endpoint, server):
         endpoint.embed(["word " * 1000, "short"])

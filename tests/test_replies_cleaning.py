@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import string
+import time
 from itertools import pairwise
 
 import pytest
@@ -88,6 +89,7 @@ def test_a_draft_in_thoughts_whose_beginning_is_swallowed_is_not_the_reply():
         ("<think>\n\n</think>\n\nPong.", "Pong."),
         ("<think>for ever and ever", ""),
         ("```markdown\n# Pong\n```", "# Pong"),
+        ("```python\nprint()\n```", "```python\nprint()\n```"),
         ("```\na\n```\nand\n```\nb\n```", "```\na\n```\nand\n```\nb\n```"),
         ("<thinking_about> is a name", "<thinking_about> is a name"),
         ("", ""),
@@ -128,6 +130,25 @@ def test_what_a_stream_shows_is_the_beginning_of_what_is_left_of_the_whole(text,
         assert shown == text.strip()
 
 
-def test_hostile_depth_and_length_are_no_trouble():
-    assert json_candidates("[" * 100_000 + "{" * 100_000) == []
-    assert json_candidates('{"a": ' * 50_000) == []
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "[" * 200_000 + "{" * 200_000,
+        '{"a": ' * 50_000,
+        "<think></think>" * 100_000,
+        "<think>" * 200_000,
+        "</think>" * 200_000,
+        "<think> </think>\n{" * 30_000,
+        "x</think>" * 100_000,
+        "```json\n" * 100_000,
+        "<think>" + " " * 1_000_000,
+        "{}</think>" * 50_000,
+    ],
+)
+def test_hostile_replies_are_cleaned_in_time_that_grows_with_their_length(reply):
+    started = time.perf_counter()
+    prose(reply)
+    json_candidates(reply)
+    json_remains(reply)
+    assert ThoughtFilter().feed(reply) is not None
+    assert time.perf_counter() - started < 5.0  # a second or less; hours if it were its square

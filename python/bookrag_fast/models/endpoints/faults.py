@@ -27,6 +27,7 @@ from bookrag_fast.errors import (
     ModelUnavailableError,
 )
 from bookrag_fast.models.counting import is_count
+from bookrag_fast.models.endpoints.texts import too_long
 from bookrag_fast.models.endpoints.transport import ReplyTooLongError, UnreadableReplyError
 
 __all__ = ["Faults", "StatusRefusedError"]
@@ -156,7 +157,8 @@ class Faults:
             )
         if code == 429 and not (_SPENT.search(said) or error.code == "insufficient_quota"):
             return ModelRateLimitError(message, retry_after=_retry_after(headers))
-        if code in (408, 409, 425) or (code >= 500 and code != 501):
+        permanent = code == 501 or (code == 500 and too_long(said))  # as llama.cpp says it
+        if code in (408, 409, 425) or (code >= 500 and not permanent):
             return ModelUnavailableError(message, retry_after=_retry_after(headers))
         return StatusRefusedError(message, self._mend(code), status=code, said=said[:_READ])
 

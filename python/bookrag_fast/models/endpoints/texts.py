@@ -11,7 +11,7 @@ __all__ = ["begun", "too_long", "well_formed"]
 _CHARS = 3  # of a token: fewer than usual, so that a cut text is seldom still too long
 _TOO_LONG = re.compile(
     r"too long|too large|too many tokens|maximum context|context length|context size"
-    r"|max_?(?:model|seq|input)\w*_?len|less than \d+ tokens|exceeds? the",
+    r"|max_?(?:model|seq|input)\w{0,20}len|less than \d{1,9} tokens",
     re.IGNORECASE,
 )
 

@@ -17,7 +17,9 @@ _OPEN = re.compile(rf"<(?:{_NAMES})>|\[THINK\]", re.IGNORECASE)
 _CLOSE = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]", re.IGNORECASE)
 _TAG = re.compile(rf"(?P<open>{_OPEN.pattern})|{_CLOSE.pattern}", re.IGNORECASE)
 _LONGEST_TAG = len("</reasoning>")
-_FENCED = re.compile(r"\A```(?:\w{0,16})[ \t]*\n(?P<inside>.*?)\n?```\Z", re.DOTALL)
+_SPACE = re.compile("[\ufeff\\s]*")
+_FENCED = re.compile(r"\A```(?:text|txt|markdown|md)?[ \t]*\n(?P<inside>.*)```\Z", re.DOTALL)
+_JSON_NEXT = re.compile(r"\s{0,64}(?:```\w{0,16}\s{0,64})?[\[{]")
 _MOST_TRIES = 64  # places where a JSON text may begin
 _decoder = json.JSONDecoder()
 
@@ -27,17 +29,22 @@ _decoder = json.JSONDecoder()
 
 def without_thoughts(text: str) -> str:
     """The text after the blocks of thoughts that it begins with; "" if there is nothing else."""
-    text = text.lstrip("\ufeff \t\r\n")
-    while _OPEN.match(text):
-        text = text[_end_of_thoughts(text) :].lstrip()
-    return text
+    return text[_start(text) :]
 
 
-def _end_of_thoughts(text: str) -> int:
-    """Where the block ends that the text begins with: at the tag that closes the first one, else
-    (a tag was only spoken of) at the last closing one, else at the text's end."""
+def _start(text: str, at: int = 0) -> int:
+    """Where a reply begins behind its thoughts."""
+    at = _skip_space(text, at)
+    while _OPEN.match(text, at):
+        at = _skip_space(text, _end_of_thoughts(text, at))
+    return at
+
+
+def _end_of_thoughts(text: str, at: int) -> int:
+    """Where the block ends that begins there: at the tag that closes its first one, else (a tag
+    was only spoken of) at the last closing one, else at the text's end."""
     depth, last = 0, len(text)
-    for tag in _TAG.finditer(text):
+    for tag in _TAG.finditer(text, at):
         depth += 1 if tag["open"] else -1
         if depth == 0:
             return tag.end()
@@ -46,18 +53,25 @@ def _end_of_thoughts(text: str) -> int:
     return last
 
 
+def _skip_space(text: str, at: int) -> int:
+    space = _SPACE.match(text, at)
+    assert space is not None
+    return space.end()
+
+
 def prose(text: str) -> str:
     """A reply in prose, without thoughts before it and without a fence around all of it."""
-    rest = without_thoughts(text)
-    if rest == text.lstrip("\ufeff \t\r\n"):
+    at = _start(text)
+    if at == _skip_space(text, 0):
         # Some servers swallow the opening tag: thoughts, then a closing one that closes nothing.
-        close = _CLOSE.search(rest)
-        if close and not _OPEN.search(rest, 0, close.start()):
-            rest = without_thoughts(rest[close.end() :])
-    fenced = _FENCED.match(rest.strip())
+        close = _CLOSE.search(text, at)
+        if close and not _OPEN.search(text, at, close.start()):
+            at = _start(text, close.end())
+    rest = text[at:].strip()
+    fenced = _FENCED.match(rest)
     if fenced and "```" not in fenced["inside"]:
-        rest = fenced["inside"]
-    return rest.strip()
+        rest = fenced["inside"].strip()
+    return rest
 
 
 class ThoughtFilter:
@@ -72,25 +86,25 @@ class ThoughtFilter:
         """What can be shown now."""
         if self._passing:
             return piece
-        self._held += piece
+        held, at = self._held + piece, 0
         while True:
             if self._depth == 0:
-                self._held = self._held.lstrip("\ufeff \t\r\n")
-                opened = _OPEN.match(self._held)
-                if opened:
-                    self._depth, self._held = 1, self._held[opened.end() :]
-                elif _may_open(self._held):
-                    return ""
-                else:
-                    self._passing = True
-                    shown, self._held = self._held, ""
-                    return shown
-            tag = _TAG.search(self._held)
-            if tag is None:
-                self._held = self._held[-_LONGEST_TAG:]  # the beginning of a tag, perhaps
+                at = _skip_space(held, at)
+                opened = _OPEN.match(held, at)
+                if opened is None:
+                    break
+                self._depth, at = 1, opened.end()
+            tag = _TAG.search(held, at)
+            if tag is None:  # the beginning of one may be at the end
+                self._held = held[max(at, len(held) - _LONGEST_TAG) :]
                 return ""
             self._depth += 1 if tag["open"] else -1
-            self._held = self._held[tag.end() :]
+            at = tag.end()
+        self._held = held[at:]
+        if _may_open(self._held):
+            return ""
+        self._passing = True
+        return self._held
 
 
 def _may_open(text: str) -> bool:
@@ -117,13 +131,11 @@ def json_candidates(text: str, opener: str = "{") -> list[str]:
 def json_remains(text: str, opener: str = "{") -> str:
     """What to mend where no JSON text is whole: from where one seems to begin; "" for nothing."""
     text = without_thoughts(text)
-    for close in _CLOSE.finditer(text):
-        if not text.lstrip().startswith((opener, "`")) and re.match(
-            r"\s*(?:```\w*\s*)?[\[{]", text[close.end() :][:64]
-        ):
-            text = text[close.end() :]
-            break
-    start = text.find(opener)
+    at = 0
+    if not text.startswith((opener, "`")):  # thoughts, perhaps, whose beginning is swallowed
+        closes = _CLOSE.finditer(text)
+        at = next((close.end() for close in closes if _JSON_NEXT.match(text, close.end())), 0)
+    start = text.find(opener, at)
     if start < 0:
         return ""
     rest = text[start:].rstrip()

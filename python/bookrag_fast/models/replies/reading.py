@@ -110,11 +110,12 @@ def _before_the_last_part(text: str) -> str:
 
 
 def _faults(error: ValidationError) -> str:
-    """What is wrong where, without the reply's own words."""
+    """What is wrong where, without the reply's own values, in one line."""
     faults = error.errors(include_url=False, include_input=False, include_context=False)
     shown = [
-        f"{'.'.join(map(str, fault['loc'])) or 'reply'}: {fault['msg']}"
+        f"{'.'.join(str(part)[:40] for part in fault['loc']) or 'reply'}: {fault['msg']}"
         for fault in faults[:_SHOWN_FAULTS]
     ]
     more = len(faults) - len(shown)
-    return "; ".join(shown)[:600] + (f"; and {more} more" if more else "")
+    said = "".join(c if c.isprintable() else " " for c in "; ".join(shown)[:600])
+    return said + (f"; and {more} more" if more else "")
