@@ -43,13 +43,10 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         self.reply_limit = reply_limit
         self._events_limit = events_limit
         self._inner = inner
-        self._headers = dict(headers)
+        self._headers = {"Accept-Encoding": "identity", **headers}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        kept = [(name, value) for name, value in request.headers.raw if name.lower() in _SENT]
-        request.headers = httpx2.Headers(kept)
-        request.headers.update({"Accept-Encoding": "identity", **self._headers})
-        response = await self._inner.handle_async_request(request)
+        response = await self._inner.handle_async_request(self._sent(request))
         headers = response.headers
         events = headers.get("content-type", "").startswith("text/event-stream")
         limit = self._events_limit if events else self.reply_limit
@@ -68,6 +65,19 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+    def _sent(self, request: httpx2.Request) -> httpx2.Request:
+        """A request of its own: the client's, which its errors refer to, never has the key."""
+        kept = [(name, value) for name, value in request.headers.raw if name.lower() in _SENT]
+        headers = httpx2.Headers(kept)
+        headers.update(self._headers)
+        return httpx2.Request(
+            request.method,
+            request.url,
+            headers=headers,
+            stream=request.stream,
+            extensions=request.extensions,
+        )
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
