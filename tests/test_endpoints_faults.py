@@ -26,6 +26,8 @@ from bookrag_fast.models.endpoints import ChatEndpoint
 from endpoint_settings import PROMPT, chat_settings, request
 from fake_endpoint import (
     CERTIFICATE,
+    Behaviour,
+    Exchange,
     FakeEndpoint,
     chat,
     delta,
@@ -349,6 +351,29 @@ async def test_what_a_server_says_is_quoted_without_secrets(said, code, caplog):
     for secret in (KEY, "team-password", "sk-other-key-987654"):
         assert secret not in shown
     assert "***" in str(error)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_a_server_repeats_of_the_question_is_not_quoted(stream):
+    async def behave(x: Exchange) -> None:
+        said = f"cannot parse {json.dumps(x.call.body['messages'])} at 7"
+        await (status(400, said) if not stream else failing(said))(x)
+
+    def failing(said: str) -> Behaviour:
+        return raw(events({"error": {"message": said}}), content_type="text/event-stream")
+
+    with FakeEndpoint(behave) as server:
+        error = await failure(server.base_url, stream=stream)
+    assert "cannot parse" in error.message
+    assert "at 7" in error.message
+    assert "secret recipe" not in error.message
+    assert "Zanzibar" not in error.message
+
+
+async def test_a_rate_limit_that_speaks_of_billing_is_one_all_the_same():
+    message = "Rate limit reached. Add a payment method at https://example.com/account/billing"
+    with FakeEndpoint(status(429, message)) as server:
+        assert isinstance(await failure(server.base_url), ModelRateLimitError)
 
 
 async def test_what_a_server_says_is_cut_and_in_one_line():

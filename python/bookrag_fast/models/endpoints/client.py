@@ -68,14 +68,14 @@ class EndpointClient:
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """The JSON of the reply, of any shape. Raises ModelError."""
-        with self.faults.named():
+        with self.faults.named(body):
             reply = await self._client.post(path, cast_to=object, body=body)
             # Whatever is not declared to be JSON, or is none, comes as it is.
             return json.loads(reply) if isinstance(reply, str) else reply
 
     async def events(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[Any, None]:
         """The JSON of each event of a streamed reply. Raises ModelError."""
-        with self.faults.named():
+        with self.faults.named(body):
             stream = await self._client.post(
                 path,
                 cast_to=object,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import ssl
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -39,7 +39,8 @@ _KEYS = re.compile(
 )
 _TAG = re.compile(r"<[^<>]{0,300}>")
 _HUNG_UP = re.compile(r"closed|disconnected|reset", re.IGNORECASE)
-_SPENT = re.compile(r"insufficient_quota|billing|credit", re.IGNORECASE)
+_ASKED = 200_000  # characters of the request that are compared with it
+_ECHO = 20  # characters in a row that a server has from the request
 
 
 class StatusRefusedError(ModelRefusedError):
@@ -62,14 +63,15 @@ class Faults:
         self._secrets = sorted({s for s in secrets if len(s) >= 4}, key=len, reverse=True)
 
     @contextmanager
-    def named(self) -> Iterator[None]:
-        """Whatever the client raises, as a ModelError. Without its cause: that quotes too much."""
+    def named(self, asked: object = None) -> Iterator[None]:
+        """Whatever the client raises, as a ModelError. Without its cause: that quotes too much.
+        ``asked`` is the body of the request, which servers like to repeat."""
         try:
             yield
         except ModelError:
             raise
         except _FAULTS as error:
-            raise self._named(error) from None
+            raise self._named(error, asked) from None
 
     def reply(self, problem: str, hint: str = "") -> NoReturn:
         """Refuse a reply that came but is of no use."""
@@ -90,21 +92,24 @@ class Faults:
     def broken_off(self) -> NoReturn:
         raise ModelUnavailableError(f"{self._who} ended its reply in the middle")
 
-    def quoted(self, text: str) -> str:
-        """What a server says, fit for a message: one line, cut, without secrets."""
+    def quoted(self, text: str, asked: object = None) -> str:
+        """What a server says, fit for a message: one line, cut, without secrets and without what
+        it repeats of ``asked``."""
         text = " ".join(text[:_READ].split())
         text = "".join(c if c.isprintable() else "?" for c in text)
         for secret in self._secrets:
             text = text.replace(secret, "***")
-        text = _KEYS.sub("***", text)
+        text = _without_echo(
+            _KEYS.sub("***", text)[: 4 * _QUOTED], "\n".join(_strings(asked))[:_ASKED]
+        )
         return text if len(text) <= _QUOTED else text[: _QUOTED - 1] + "…"
 
     # --- one kind after the other ---------------------------------------------------------------
 
-    def _named(self, error: Exception) -> ModelError:
+    def _named(self, error: Exception, asked: object) -> ModelError:
         chain = list(_chain(error))
         if isinstance(error, openai.APIStatusError):
-            return self._status(error)
+            return self._status(error, asked)
         for cause in chain:
             if isinstance(cause, ReplyTooLongError):
                 return ModelReplyError(f"{self._who} sent a reply of {cause}; it was not read")
@@ -132,7 +137,7 @@ class Faults:
         if isinstance(error, (openai.APIConnectionError, httpx2.RequestError, ssl.SSLError)):
             return ModelUnavailableError(f"{self._who} hung up before its reply was whole")
         if isinstance(error, openai.APIError):  # said in the middle of a stream
-            said = self.quoted(server_message(error.body) or error.message)
+            said = self.quoted(server_message(error.body) or error.message, asked)
             return ModelUnavailableError(f"{self._who} failed in the middle of its reply: {said}")
         return ModelReplyError(f"{self._who} sent a reply that is no JSON")
 
@@ -144,10 +149,10 @@ class Faults:
             " or write http:// if it has none",
         )
 
-    def _status(self, error: openai.APIStatusError) -> ModelError:
+    def _status(self, error: openai.APIStatusError, asked: object) -> ModelError:
         code, headers = error.status_code, error.response.headers
         said = server_message(error.body)
-        quoted = self.quoted(said)
+        quoted = self.quoted(said, asked)
         message = f"{self._who} answered {code}" + (f": {quoted}" if quoted else "")
         if 300 <= code < 400:
             target = self.quoted(headers.get("location", "nowhere"))
@@ -155,7 +160,8 @@ class Faults:
                 f"{self._who} points elsewhere ({code}): {target}",
                 f"if that is right, write it into {self._where}.base_url; it is not followed",
             )
-        if code == 429 and not (_SPENT.search(said) or error.code == "insufficient_quota"):
+        spent = "insufficient_quota" in (error.code, error.type) or "insufficient_quota" in said
+        if code == 429 and not spent:
             return ModelRateLimitError(message, retry_after=_retry_after(headers))
         permanent = code == 501 or (code == 500 and too_long(said))  # as llama.cpp says it
         if code in (408, 409, 425) or (code >= 500 and not permanent):
@@ -226,20 +232,46 @@ def _message(body: object, depth: int) -> str:
     return ""
 
 
-def _retry_after(
-    headers: Mapping[str, str],
-    now: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
-) -> float | None:
+def _strings(value: object) -> Iterator[str]:
+    """The texts of a request's body, not its pictures."""
+    if isinstance(value, str):
+        if not value.startswith("data:"):
+            yield " ".join(value.split())
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
+
+
+def _without_echo(said: str, asked: str) -> str:
+    """What a server says, without runs of `_ECHO` characters or more that are from the request."""
+    kept, at = [], 0
+    while at < len(said):
+        end = at + _ECHO
+        if end > len(said) or said[at:end] not in asked:
+            kept.append(said[at])
+            at += 1
+            continue
+        while end < len(said) and said[at : end + 1] in asked:
+            end += 1
+        kept.append("…")
+        at = end
+    return "".join(kept)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds, from a number of them or a date; None where there is none that makes sense."""
     text = headers.get("retry-after", "").strip()
     try:
-        seconds = float(headers["retry-after-ms"]) / 1000 if not text else float(text)
-    except (KeyError, ValueError):
+        seconds = float(text) if text else float(headers.get("retry-after-ms", "")) / 1000
+    except ValueError:
         try:
             when = parsedate_to_datetime(text)
         except (ValueError, TypeError, IndexError, OverflowError):
             return None
         if when.tzinfo is None:
             when = when.replace(tzinfo=timezone.utc)
-        seconds = max(0.0, (when - now()).total_seconds())
+        seconds = max(0.0, (when - datetime.now(timezone.utc)).total_seconds())
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
