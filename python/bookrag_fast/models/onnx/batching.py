@@ -1,9 +1,9 @@
 """What waits while a session is busy becomes its next runs, whoever waits for it.
 
-Every session has one worker thread. A caller that finds it idle is served at once: nothing is held
-back in the hope of company. While a run is under way callers gather, and the next run takes what
-lies nearest in length, so that little is spent on padding. The calls take turns in beginning a
-run: a question beside the thousands of texts of an index waits for one run, not for all.
+A caller that finds a worker idle is served at once: nothing is held back in the hope of company.
+While runs are under way callers gather, and the next run takes what lies nearest in length, so that
+little is spent on padding. The calls take turns in beginning a run: a question beside the thousands
+of texts of an index waits for one run, not for all.
 """
 
 from __future__ import annotations
@@ -21,17 +21,24 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from bookrag_fast.errors import ModelError
 
-__all__ = ["Batcher"]
+__all__ = ["Batcher", "RunLimits"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_IDLE_S = 5.0  # the worker ends when nothing came for so long, and lets go of the model
-_LEAVE_S = 10.0  # how long the interpreter's exit waits for a run to end
+_IDLE_S = 5.0  # a worker ends when nothing came for so long, and lets go of the model
+_LEAVE_S = 10.0  # how long the interpreter's exit waits for runs to end
 _AHEAD = 2  # chunks of a call under way: one is made while the other runs
-# Padding that a run may always have, in units of length: less than another run costs by itself
-# (a run of MiniLM on two cores takes 2.5 ms, and 0.1 ms a token).
-_FREE_PADDING = 24
+
+
+class RunLimits(NamedTuple):
+    """``items`` of a run; ``padded``, its items times its longest length (an item beyond that runs
+    alone); ``padding``, how much of that is none of the items' own: worth as much as what another
+    run would cost by itself."""
+
+    items: int
+    padded: int
+    padding: int
 
 
 class _Call:
@@ -40,7 +47,7 @@ class _Call:
     def __init__(self, count: int) -> None:
         self.future: Future[list[Any]] = Future()
         self.results: list[Any] = [None] * count
-        self.left = count  # without a result; the worker's alone
+        self.left = count  # without a result
         self.stack: list[_Waiting] = []  # shortest first; may hold some that have been taken
         self.waiting = count  # not taken yet
         self.over = False
@@ -61,13 +68,13 @@ class Batcher(Generic[Item, Result]):
 
     A run that fails is made again for each of its callers alone, so that what is wrong with one
     reaches no other. Cancelled calls take along what has not run. A forked child begins with an
-    empty queue and a worker of its own.
+    empty queue and workers of its own.
 
     Args:
-        run: results of a run's items, in their order; called by the worker alone.
+        run: results of a run's items, in their order; called by the workers alone.
         length: of an item, at least 1: what a run pads to.
-        most_items: of a run.
-        most_padded: items times longest length of a run; a longer item runs alone.
+        limits: of a run.
+        workers: runs at once.
         most_waiting: items in the queue; calls beyond wait outside, first come, first served.
             A chunk that is larger comes in when the queue is empty.
         name: of the model, for errors.
@@ -78,15 +85,15 @@ class Batcher(Generic[Item, Result]):
         run: Callable[[list[Item]], Iterable[Result]],
         length: Callable[[Item], int],
         *,
-        most_items: int,
-        most_padded: int,
+        limits: RunLimits,
+        workers: int = 1,
         most_waiting: int = 4096,
         name: str = "the model",
     ) -> None:
         self._run = run
         self._length = length
-        self._most_items = most_items
-        self._most_padded = most_padded
+        self._limits = limits
+        self._most_workers = workers
         self._most_waiting = most_waiting
         self._name = name
         self._closed = False
@@ -99,7 +106,8 @@ class Batcher(Generic[Item, Result]):
         self._turns: deque[_Call] = deque()
         self._outside: deque[tuple[_Call, Sequence[Item]]] = deque()
         self._serial = 0
-        self._worker: threading.Thread | None = None
+        self._workers: set[threading.Thread] = set()
+        self._idle = 0
 
     # --- callers ----------------------------------------------------------------------------
 
@@ -143,16 +151,16 @@ class Batcher(Generic[Item, Result]):
                 future.cancel()
 
     def close(self, *, timeout: float | None = None) -> None:
-        """Ends the worker after the run under way; calls that wait for more get a ModelError."""
+        """Ends the workers after the runs under way; calls that wait for more get a ModelError."""
         with self._work:
             self._closed = True
             calls = {id(entry.call): entry.call for entry in self._queue}
             calls.update((id(call), call) for call, _ in self._outside)
             self._work.notify_all()
-            worker = self._worker
+            workers = self._workers - {threading.current_thread()}
         for call in calls.values():
             self._finish(call, self._closed_error())
-        if worker is not None and worker is not threading.current_thread():
+        for worker in workers:
             worker.join(timeout)
 
     def _submit(self, items: Sequence[Item]) -> Future[list[Any]]:
@@ -165,12 +173,13 @@ class Batcher(Generic[Item, Result]):
                 raise self._closed_error()
             self._outside.append((call, items))
             self._admit()
-            if self._worker is None:
-                self._worker = threading.Thread(
+            if not self._idle and len(self._workers) < self._most_workers:
+                worker = threading.Thread(
                     target=self._serve, name=f"bookrag-{self._name}", daemon=True
                 )
-                self._worker.start()
-            self._work.notify()
+                self._workers.add(worker)
+                worker.start()
+            self._work.notify(self._most_workers)
         call.future.add_done_callback(lambda future: self._cancelled(call, future))
         return call.future
 
@@ -230,10 +239,10 @@ class Batcher(Generic[Item, Result]):
 
     def _span(self, at: int) -> tuple[int, int]:
         """Grows a run around one item of the queue, by the neighbour nearest in length."""
-        queue = self._queue
+        queue, limits = self._queue, self._limits
         seed = total = queue[at].length
         first, last = at, at + 1
-        while last - first < self._most_items:
+        while last - first < limits.items:
             above = queue[last].length - seed if last < len(queue) else None
             if first > 0 and (above is None or seed - queue[first - 1].length <= above):
                 span = first - 1, last
@@ -244,22 +253,21 @@ class Batcher(Generic[Item, Result]):
             else:
                 break
             padded = queue[span[1] - 1].length * (span[1] - span[0])
-            allowed = max(_FREE_PADDING, padded // 4)
-            if padded > self._most_padded or padded - total > allowed:
+            if padded > limits.padded or padded - total > limits.padding:
                 break
             first, last = span
         return first, last
 
-    # --- the worker -----------------------------------------------------------------------------
+    # --- the workers ----------------------------------------------------------------------------
 
     def _serve(self) -> None:
         while True:
             with self._work:
-                while not self._queue and not self._closed:
-                    if not self._work.wait(_IDLE_S) and not self._queue:
-                        break
+                self._idle += 1
+                self._work.wait_for(lambda: self._queue or self._closed, _IDLE_S)
+                self._idle -= 1
                 if not self._queue or self._closed:
-                    self._worker = None
+                    self._workers.discard(threading.current_thread())
                     return
                 taken = self._take()
             self._execute(taken)
@@ -281,11 +289,13 @@ class Batcher(Generic[Item, Result]):
                     self._execute([entry for entry in taken if id(entry.call) == key])
             return
         for entry, result in answered:
-            call = entry.call
-            call.results[entry.place] = result
-            call.left -= 1
-            if not call.left:
-                self._finish(call, None)
+            entry.call.results[entry.place] = result
+        with self._work:
+            for entry in taken:
+                entry.call.left -= 1
+            complete = {id(e.call): e.call for e in taken if not e.call.left}
+        for call in complete.values():
+            self._finish(call, None)
 
     def _finish(self, call: _Call, error: BaseException | None) -> None:
         with self._work:

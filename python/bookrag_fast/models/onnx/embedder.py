@@ -12,6 +12,7 @@ from bookrag_fast.config import OnnxEmbedderSettings
 from bookrag_fast.errors import InvalidArgumentError
 from bookrag_fast.models.files import fingerprint
 from bookrag_fast.models.onnx.batching import Batcher
+from bookrag_fast.models.onnx.calls import TextCalls
 from bookrag_fast.models.onnx.network import Network
 from bookrag_fast.models.onnx.pooling import Pooling, SentenceVectors, choose_output
 from bookrag_fast.models.onnx.source import locate
@@ -20,8 +21,7 @@ from bookrag_fast.models.protocols import EmbedderInfo, Embeddings, FloatMatrix,
 
 __all__ = ["OnnxEmbedder", "Pooling", "open_embedder"]
 
-# Tokenized at a time; many times any sensible batch, so that sorting by length pays.
-_WINDOW = 1024
+_WINDOW = 1024  # texts tokenized at a time
 
 
 def open_embedder(settings: OnnxEmbedderSettings) -> OnnxEmbedder:
@@ -86,8 +86,7 @@ class OnnxEmbedder:
                 f"{max_tokens}, {batch_size}, {threads}"
             )
         files = locate(source, download=download, file=file, tokenizer=tokenizer)
-        self._prefixes = {False: passage_prefix, True: query_prefix}
-        self._tokenizer = TextTokenizer(files.tokenizer, max_tokens)
+        text_tokenizer = TextTokenizer(files.tokenizer, max_tokens)
         network = Network(
             files.model,
             "embeddings",
@@ -96,8 +95,9 @@ class OnnxEmbedder:
             tensorrt=tensorrt,
             threads=threads,
         )
+        network.warm(batch_size, max_tokens)
         self.placement = network.placement
-        vectors = SentenceVectors(network, self._tokenizer, pooling=pooling, dimension=dimension)
+        vectors = SentenceVectors(network, text_tokenizer, pooling=pooling, dimension=dimension)
         settings = f"{pooling}|{max_tokens}|{passage_prefix}|{query_prefix}"
         if dimension is not None:  # else as it always was: indexes remember it
             settings += f"|{dimension}"
@@ -112,9 +112,16 @@ class OnnxEmbedder:
         self._batcher: Batcher[Tokens, FloatMatrix] = Batcher(
             vectors,
             lambda tokens: len(tokens.ids),
-            most_items=batch_size,
-            most_padded=network.most_padded(batch_size, max_tokens),
+            limits=network.limits(batch_size, max_tokens),
+            workers=network.workers,
             name=self._info.name,
+        )
+        self._calls = TextCalls(
+            text_tokenizer,
+            self._batcher,
+            query_prefix=query_prefix,
+            passage_prefix=passage_prefix,
+            window=_WINDOW,
         )
 
     @property
@@ -127,54 +134,18 @@ class OnnxEmbedder:
         Raises:
             ModelError: the run failed, or the model gave NaN or infinite values; or it is closed.
         """
-        out, windows = self._asked(texts)
-        prefix = self._prefixes[query]
-        encoded = (window.kept(self._tokenizer.encode(window.texts(prefix))) for window in windows)
-        for window, vectors in zip(windows, self._batcher.map(encoded), strict=True):
-            window.put(vectors, out)
+        out = np.zeros((len(texts), self._info.dimension), dtype=np.float32)
+        for place, vector in self._calls.map(texts, query=query):
+            out[place] = vector
         return out
 
     async def aembed(self, texts: Sequence[str], *, query: bool = False) -> Embeddings:
         """`embed`, awaited. Waiting takes no thread; cancelling takes back what has not run."""
-        out, windows = self._asked(texts)
-        prefix = self._prefixes[query]
-
-        async def encoded(window: _Window) -> list[Tokens]:
-            return window.kept(await self._tokenizer.aencode(window.texts(prefix)))
-
-        done = iter(windows)
-        async for vectors in self._batcher.amap(encoded(window) for window in windows):
-            next(done).put(vectors, out)
+        out = np.zeros((len(texts), self._info.dimension), dtype=np.float32)
+        async for place, vector in self._calls.amap(texts, query=query):
+            out[place] = vector
         return Embeddings(out, TokenUsage())
 
     def close(self) -> None:
-        """Ends the worker. Calls that wait, and later ones, get a ModelError."""
+        """Ends the workers. Calls that wait, and later ones, get a ModelError."""
         self._batcher.close()
-
-    def _asked(self, texts: Sequence[str]) -> tuple[FloatMatrix, list[_Window]]:
-        if isinstance(texts, str):
-            raise InvalidArgumentError("embed takes a sequence of texts, not one text")
-        said = [place for place, text in enumerate(texts) if text and not text.isspace()]
-        starts = range(0, len(said), _WINDOW)
-        windows = [_Window(texts, said[start : start + _WINDOW]) for start in starts]
-        return np.zeros((len(texts), self._info.dimension), dtype=np.float32), windows
-
-
-class _Window:
-    """Some of a call's texts, and which of them have tokens."""
-
-    def __init__(self, texts: Sequence[str], places: list[int]) -> None:
-        self._texts = texts
-        self._places = places
-
-    def texts(self, prefix: str) -> list[str]:
-        return [prefix + self._texts[place] for place in self._places]
-
-    def kept(self, rows: list[Tokens]) -> list[Tokens]:
-        pairs = [(p, row) for p, row in zip(self._places, rows, strict=True) if row.ids]
-        self._places = [place for place, _ in pairs]
-        return [row for _, row in pairs]
-
-    def put(self, vectors: Sequence[FloatMatrix], out: FloatMatrix) -> None:
-        for place, vector in zip(self._places, vectors, strict=True):
-            out[place] = vector

@@ -29,7 +29,7 @@ _FEW, _FEW_CHARS = 16, 4000
 
 
 class Tokens(NamedTuple):
-    """One text's, with the special tokens. ``types`` tells the texts of a pair apart; None: zeros."""
+    """One text's, with the special tokens. ``types`` tells the texts of a pair apart."""
 
     ids: list[int]
     types: list[int] | None = None
