@@ -362,7 +362,7 @@ callers = [
 ]
 for caller in callers:
     caller.start()
-while len(batcher._queue) < 8:
+while batcher._serial < 9:
     time.sleep(0.001)
 child = os.fork()
 if child == 0:
