@@ -49,10 +49,12 @@ class _Environment(EnvSettingsSource):
         return self._environ
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
+        """Lists and tables; all else stays the text that it is, be it a key of digits alone."""
         try:
-            return super().decode_complex_value(field_name, field, value)
+            decoded = super().decode_complex_value(field_name, field, value)
         except ValueError:  # no JSON
             return value
+        return decoded if isinstance(decoded, (list, dict)) else value
 
     def __call__(self) -> dict[str, Any]:
         found = super().__call__()
