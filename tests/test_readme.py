@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import bookrag_fast
 from bookrag_fast.cli.main import app
-from bookrag_fast.config import Settings
+from bookrag_fast.config import RoleSettings, Settings, load_settings
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -29,6 +29,13 @@ def test_the_python_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with contextlib.redirect_stdout(out):
         exec(compile(block, "README.md", "exec"), {})
     assert "tables" in out.getvalue()
+
+
+def test_the_settings_file_of_the_readme_loads(tmp_path: Path) -> None:
+    text = next(code for kind, code in BLOCKS if kind == "toml")
+    (tmp_path / "bookrag.toml").write_text(text, "utf-8")
+    settings = load_settings(tmp_path / "bookrag.toml", environ={})
+    assert settings.roles.answer == RoleSettings(model="seeing", concurrency=4)
 
 
 def test_the_commands_of_the_table_exist() -> None:
