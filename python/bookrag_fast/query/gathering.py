@@ -8,6 +8,7 @@ from itertools import repeat
 
 from bookrag_fast.errors import InvalidArgumentError
 from bookrag_fast.index.book_index import BookIndex
+from bookrag_fast.models.roles import Role
 from bookrag_fast.query.aggregation import select_nodes
 from bookrag_fast.query.evidence import MOST_EVIDENCE, evidence_of, interleave, within_budget
 from bookrag_fast.query.inquiry import Inquiry
@@ -30,7 +31,7 @@ class Gathered:
 
     ``parts`` are the plans that make it up, each with its own share of the evidence: what the
     filters of a global question select (``aggregates`` says that all are such), or what each of
-    several sub-questions ranks first.
+    several sub-questions ranks first, if a model is to answer them.
     """
 
     question: Question
@@ -70,7 +71,7 @@ async def gather(inquiry: Inquiry, budget: int, on_plan: Callable[[QueryPlan], N
     rankings = await inquiry.work.map(ranked, [*subs, plan] if len(subs) > 1 else subs)
     evidence = await inquiry.work.run(lambda: within_budget(interleave(rankings), budget))
     shares = [(subs[0], evidence)]
-    if len(subs) > 1:
+    if len(subs) > 1 and inquiry.models.role(Role.ANSWER) is not None:
         shares = await inquiry.work.run(_shares, subs, rankings, evidence, budget)
     return Gathered(question, plan, evidence, tuple(shares))
 
