@@ -154,6 +154,19 @@ class BookIndex:
         """Headings above a node, outermost first, without the book's own title; a section's own
         heading is the last one."""
         node = self.nodes[node_id]
+        section = node_id if node.kind <= NodeKind.SECTION else node.parent
+        known = self._paths.get(section)
+        if known is None:
+            known = self._paths[section] = self._path_of(section)
+        return known
+
+    @cached_property
+    def _paths(self) -> dict[int, tuple[str, ...]]:
+        """Section paths that were asked for: one question asks for the same ones many times."""
+        return {}
+
+    def _path_of(self, section: int) -> tuple[str, ...]:
+        node = self.nodes[section]
         path: list[str] = []
         while node.level >= 1:
             if node.kind is NodeKind.SECTION and node.level >= 2:

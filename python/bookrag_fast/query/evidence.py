@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat, zip_longest
 
 from bookrag_fast.index.book_index import BookIndex, count_tokens
 from bookrag_fast.index.model import NodeKind
 from bookrag_fast.query.plan import Evidence
 from bookrag_fast.query.retrieve import Ranked
 
-__all__ = ["MOST_EVIDENCE", "cut", "evidence_of", "interleave", "within_budget"]
+__all__ = ["MOST_EVIDENCE", "Place", "cut", "evidence_of", "interleave", "merged", "within_budget"]
+
+Place = tuple[Ranked, int]  # the ranking of a book, and a place in it
 
 _KINDS = tuple(kind.label for kind in NodeKind)  # an enum's own name takes a microsecond a node
 MOST_EVIDENCE = 10_000  # nodes handed out for one question, whatever the budget
@@ -21,9 +25,12 @@ def evidence_of(index: BookIndex, node_id: int, scores: dict[str, float]) -> Evi
     """A tree node as evidence, with everything needed to cite it."""
     node = index.nodes[node_id]
     text = index.evidence_text(node_id)
-    pages = tuple(dict.fromkeys(r.page for r in node.regions)) or (
-        (node.page_first,) if node.page_first else ()
-    )
+    if len(node.regions) == 1:  # as almost every node has
+        pages: tuple[int, ...] = (node.regions[0].page,)
+    else:
+        pages = tuple(dict.fromkeys(r.page for r in node.regions)) or (
+            (node.page_first,) if node.page_first else ()
+        )
     path = index.section_path(node_id)
     return Evidence(
         book=index.meta.book_id,
@@ -31,7 +38,7 @@ def evidence_of(index: BookIndex, node_id: int, scores: dict[str, float]) -> Evi
         kind=_KINDS[node.kind],
         text=text,
         pages=pages,
-        labels=tuple(index.label(p) for p in pages),
+        labels=tuple([index.label(p) for p in pages]),
         boxes=node.regions,
         section=path[:-1] if node.kind is NodeKind.SECTION else path,
         scores=scores,
@@ -39,21 +46,37 @@ def evidence_of(index: BookIndex, node_id: int, scores: dict[str, float]) -> Evi
     )
 
 
-def interleave(rankings: list[list[tuple[Ranked, int]]]) -> list[tuple[Ranked, int]]:
+def merged(ranked: Sequence[Ranked]) -> Iterator[Place]:
+    """Rankings of several books as one. Each book's own order holds within it; between books
+    relevance decides."""
+    if len(ranked) == 1:
+        return zip(repeat(ranked[0]), range(min(MOST_EVIDENCE, len(ranked[0].nodes))))
+    places = [
+        (float(r.order[i]), b, i, r)
+        for b, r in enumerate(ranked)
+        for i in range(min(MOST_EVIDENCE, len(r.nodes)))
+    ]
+    places.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
+    return ((r, i) for _, _, i, r in places[:MOST_EVIDENCE])
+
+
+def interleave(rankings: Sequence[Iterable[Place]]) -> Iterator[Place]:
     """Rankings of several questions, taken in turn, each node once."""
     if len(rankings) == 1:
-        return rankings[0]
-    merged: dict[tuple[str, int], tuple[Ranked, int]] = {}
-    for place in range(max(map(len, rankings), default=0)):
-        for ranking in rankings:
-            if place < len(ranking):
-                ranked, i = ranking[place]
+        yield from rankings[0]
+        return
+    met: set[tuple[str, int]] = set()
+    for places in zip_longest(*rankings):
+        for place in places:
+            if place is not None:
+                ranked, i = place
                 key = (ranked.index.meta.book_id, int(ranked.nodes[i]))
-                merged.setdefault(key, (ranked, i))
-    return list(merged.values())
+                if key not in met:
+                    met.add(key)
+                    yield place
 
 
-def within_budget(ranked: list[tuple[Ranked, int]], budget: int) -> list[Evidence]:
+def within_budget(ranked: Iterable[Place], budget: int) -> list[Evidence]:
     """Evidence until the budget is spent. A node that no longer fits is passed over for smaller
     ones behind it; the very first one is shortened to fit, so that no budget returns nothing."""
     chosen: list[Evidence] = []

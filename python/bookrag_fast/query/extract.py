@@ -57,6 +57,8 @@ async def extract_entities(inquiry: Inquiry, question: Question) -> list[list[Li
 
 
 async def _named(inquiry: Inquiry, question: Question, note: dict[str, Any]) -> list[Named]:
+    if inquiry.models.role(Role.EXTRACT) is None:
+        return []
     call = Call(
         Role.EXTRACT,
         "extract",

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import islice
 
 from bookrag_fast.errors import InvalidArgumentError
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.models.roles import Role
 from bookrag_fast.query.aggregation import select_nodes
-from bookrag_fast.query.evidence import MOST_EVIDENCE, evidence_of, interleave, within_budget
+from bookrag_fast.query.evidence import (
+    MOST_EVIDENCE,
+    evidence_of,
+    interleave,
+    merged,
+    within_budget,
+)
 from bookrag_fast.query.inquiry import Inquiry
 from bookrag_fast.query.model_planner import decompose
 from bookrag_fast.query.plan import Category, Evidence, FilterType, QueryPlan
@@ -22,7 +28,6 @@ from bookrag_fast.query.retrieve import Ranked, retrieve
 __all__ = ["Gathered", "fill_up", "gather"]
 
 _DEEPEST = 200  # places of a sub-question's ranking that its share is taken from
-_Ranking = list[tuple[Ranked, int]]  # (ranking of a book, place in it), best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +68,15 @@ async def gather(inquiry: Inquiry, budget: int, on_plan: Callable[[QueryPlan], N
     inquiry.tracer.notes += _missing_pages(inquiry.books, plan)
     subs = list(plan.sub_plans) or [plan]
 
-    async def ranked(sub: QueryPlan) -> _Ranking:
+    async def ranked(sub: QueryPlan) -> list[Ranked]:
         asked = question if sub is plan else await prepared(inquiry, sub.question)
-        return _merged(await retrieve(inquiry, asked, sub))
+        return await retrieve(inquiry, asked, sub)
 
     # Of several, the whole question too: one place may compare the two.
     rankings = await inquiry.work.map(ranked, [*subs, plan] if len(subs) > 1 else subs)
-    evidence = await inquiry.work.run(lambda: within_budget(interleave(rankings), budget))
+    evidence = await inquiry.work.run(
+        lambda: within_budget(interleave([merged(r) for r in rankings]), budget)
+    )
     shares = [(subs[0], evidence)]
     if len(subs) > 1 and inquiry.models.role(Role.ANSWER) is not None:
         shares = await inquiry.work.run(_shares, subs, rankings, evidence, budget)
@@ -80,7 +87,7 @@ async def fill_up(inquiry: Inquiry, gathered: Gathered, budget: int) -> list[Evi
     """What the filters selected, and with the rest of the budget what speaks to the words of the
     question: a reader may want more than the aggregate."""
     question = gathered.question
-    ranking = _merged(await retrieve(inquiry, question, single_hop(question.text)))
+    ranking = merged(await retrieve(inquiry, question, single_hop(question.text)))
     chosen: dict[tuple[str, int], Evidence] = {}
     left = budget
     for item in (*gathered.evidence, *within_budget(ranking, budget)):
@@ -108,23 +115,9 @@ def _selected(inquiry: Inquiry, plan: QueryPlan) -> list[Evidence] | None:
     return found[:MOST_EVIDENCE] if met else None
 
 
-def _merged(ranked: Sequence[Ranked]) -> _Ranking:
-    """Rankings of several books as one. Each book's own order holds within it; between books
-    relevance decides."""
-    if len(ranked) == 1:
-        return list(zip(repeat(ranked[0]), range(min(MOST_EVIDENCE, len(ranked[0].nodes)))))
-    merged = [
-        (float(r.order[i]), b, i, r)
-        for b, r in enumerate(ranked)
-        for i in range(min(MOST_EVIDENCE, len(r.nodes)))
-    ]
-    merged.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
-    return [(r, i) for _, _, i, r in merged[:MOST_EVIDENCE]]
-
-
 def _shares(
     subs: Sequence[QueryPlan],
-    rankings: Sequence[_Ranking],
+    rankings: Sequence[Sequence[Ranked]],
     evidence: Sequence[Evidence],
     budget: int,
 ) -> list[tuple[QueryPlan, list[Evidence]]]:
@@ -134,7 +127,7 @@ def _shares(
     for sub, ranking in zip(subs, rankings, strict=False):  # the whole question comes last
         share: list[Evidence] = []
         left = budget // len(subs)
-        for ranked, i in ranking[:_DEEPEST]:
+        for ranked, i in islice(merged(ranking), _DEEPEST):
             item = there.get((ranked.index.meta.book_id, int(ranked.nodes[i])))
             if item is not None and (item.tokens <= left or not share):
                 share.append(item)
