@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -105,7 +107,7 @@ def test_a_part_that_fails_fails_alone() -> None:
     assert {c.node_id for c in answer.citations} >= {4, 6}
     assert "The plate is 20 mm of steel." in model.asked[-1].user
     assert answer.notes == (
-        "the answer model failed (the model is down): quoted from the book instead",
+        "the answering model failed (the model is down): quoted from the book instead",
     )
 
 
@@ -117,7 +119,7 @@ def test_parts_stand_as_they_are_without_a_reduction() -> None:
     assert answer.text == "It is 20 mm.\nIt is 3.5 metres."
     assert [c.node_id for c in answer.citations] == [4, 6]
     assert answer.notes == (
-        "the answer model failed (the model is down): the partial answers stand as they are",
+        "the answering model failed (the model is down): the partial answers stand as they are",
     )
 
 
@@ -166,8 +168,11 @@ def test_long_selections_are_read_in_packs_and_bounded_calls(operation: str) -> 
         running.ask(lambda: [index], "What does the operation come to as a whole?", 4000)
     )
     assert answer.plan.operation is Operation(operation)
-    assert len(model.asked) == 9
-    assert len(answer.citations) == 8
+    assert 7 <= len(model.asked) <= 9
+    assert len(answer.citations) == len(model.asked) - 1
+    read = [int(n) for p in model.asked for n in re.findall(r'id="E(\d+)"', p.user)]
+    assert len(read) == len(set(read))
+    assert max(b - a for a, b in zip([0, *read], [*read, 200], strict=True)) <= 20  # evenly
     assert answer.enough
     assert "of 200 selected passages were read" in answer.notes[0]
     for prompt in model.asked:
@@ -230,7 +235,7 @@ def gone(book: BookIndex, node: int) -> bytes:
 @pytest.mark.parametrize(
     ("seen", "picture_of", "note"),
     [
-        (down, lambda b, n: b"png", "the vision model failed (the model is down): the caption"),
+        (down, lambda b, n: b"png", "the model that sees failed (the model is down): the caption"),
         (says(description="x"), lambda b, n: None, "the book has no picture of it"),
         (says(description="x"), gone, "the file /books/pump.pdf has gone"),
     ],
@@ -278,7 +283,7 @@ def test_a_stream_that_breaks_off_is_continued_by_the_book() -> None:
     assert "".join(pieces) == answer.text
     assert [c.node_id for c in answer.citations] == [4, 4]
     assert answer.notes == (
-        "the answer model failed (the stream broke off): quoted from the book instead",
+        "the answering model failed (the stream broke off): quoted from the book instead",
     )
 
 
@@ -298,6 +303,18 @@ def test_what_commands_a_terminal_is_left_out() -> None:
     reply = says(answer="\x1b[31mIt\x00 is \u202e20 mm\x07 [E1].")
     answer = ask(executor({Role.ANSWER: reply}), THICK)
     assert answer.text == "[31mIt is 20 mm [1]."
+
+
+@pytest.mark.parametrize("answer", [" " * 200_000 + "x", "[" * 2_000_000, "[E1] " * 400_000])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_flood_takes_neither_time_nor_room(answer: str, stream: bool) -> None:
+    running = executor(
+        {Role.ANSWER: lambda p: answer if stream else json.dumps({"answer": answer})}
+    )
+    begun = time.monotonic()
+    made = ask(running, THICK, on_text=(lambda text: None) if stream else None)
+    assert time.monotonic() - begun < 10
+    assert len(made.text) <= 16_000 + len(OFFLINE.text) + 2
 
 
 # --- cancellation -------------------------------------------------------------------------------

@@ -79,8 +79,17 @@ def test_a_model_decomposes() -> None:
         ["Does the plate or the suction head need more room", "How thick is the plate?"],
         ["How thick is the plate of steel?", "Is the pump plate level?"],
         ["zqx vbn", "qqq www", "How thick is the plate?"],
+        ["Where does the plate or suction head need more room?", "What is the limit?"],
     ],
-    ids=["none", "one", "the same twice", "the question again", "one place", "nonsense"],
+    ids=[
+        "none",
+        "one",
+        "the same twice",
+        "the question again",
+        "one place",
+        "nonsense",
+        "the question and more",
+    ],
 )
 def test_over_decomposition_is_undone(subs: list[str]) -> None:
     answer = planned(COMPARE, category="multi-hop", sub_questions=[{"question": s} for s in subs])
@@ -144,13 +153,24 @@ def test_a_global_plan_of_nothing_real_is_refused(reply: dict[str, Any], why: st
     assert detail(answer, "Decompose")["by"] == "rules"
 
 
+def test_rules_that_decide_beside_a_model_say_so() -> None:
+    answer = ask(executor({Role.PLAN: down}), "How many tables are there?")
+    assert answer.plan.reason.startswith("rules: COUNT")
+    assert answer.notes == ()
+
+
+def test_models_of_other_work_do_not_make_questions_wait() -> None:
+    assert not executor({Role.SECTIONS: down}).waits
+    assert executor({Role.PLAN: down}).waits
+
+
 def test_a_planner_that_fails_is_replaced_and_said() -> None:
     answer = ask(executor({Role.PLAN: down}), THICK)
     assert (
         answer.notes
         == (
-            "the plan model failed (the model is down): planned by rules",
-            "the plan model failed (the model is down): sections chosen by relevance",
+            "the planning model failed (the model is down): planned by rules",
+            "the planning model failed (the model is down): sections chosen by relevance",
         )[: len(answer.notes)]
     )
     assert (answer.text, answer.citations) == (OFFLINE.text, OFFLINE.citations)
@@ -185,7 +205,9 @@ def test_extract_prefers_the_type_that_the_model_names() -> None:
 def test_extract_without_its_model_is_as_before() -> None:
     result = search(executor({Role.EXTRACT: down}), THICK)
     assert result.evidence == search(executor(), THICK).evidence
-    assert result.notes == ("the extract model failed (the model is down): entities found by name",)
+    assert result.notes == (
+        "the extracting model failed (the model is down): entities found by name",
+    )
 
 
 def test_sections_are_chosen_from_the_list_only() -> None:
@@ -339,9 +361,9 @@ def test_no_money_is_no_reason_to_fail() -> None:
     answer = ask(executor(dict.fromkeys((Role.PLAN, Role.EXTRACT, Role.ANSWER), broke)), THICK)
     assert (answer.text, answer.citations) == (OFFLINE.text, OFFLINE.citations)
     assert answer.notes == (
-        "the plan model failed (the budget of today is spent): planned by rules",
-        "the extract model failed (the budget of today is spent): entities found by name",
-        "the answer model failed (the budget of today is spent): quoted from the book instead",
+        "the planning model failed (the budget of today is spent): planned by rules",
+        "the extracting model failed (the budget of today is spent): entities found by name",
+        "the answering model failed (the budget of today is spent): quoted from the book instead",
     )
     assert answer.usage.model_calls == 0
 

@@ -150,7 +150,7 @@ class Writer:
             reply = await self.inquiry.ask(call, AnswerReply, note) if pack.evidence else None
             if reply is not None:
                 reader = MarkReader(pack.evidence, most=_LONGEST_PARTIAL, render=evidence_mark)
-                text = reader.feed(reply.answer) + reader.end()
+                text = reader.whole(reply.answer)
                 numbers = _united(reader.cited, reply.citations, pack.evidence)
                 if text and (numbers or not reply.enough):
                     return _Partial(question.text, text, numbers, reply.enough and bool(numbers))
@@ -206,7 +206,7 @@ class Writer:
             # Without marks: it may come behind what a streamed answer has marked.
             reader = MarkReader(shown, most=_LONGEST_ANSWER, render=lambda number: "")
             said = "\n".join(p.text for p in partials)
-            text = reader.feed(said) + reader.end()
+            text = reader.whole(said)
             enough = all(p.enough for p in partials)
             return Draft(text, cited(reader.cited, shown, said), enough and bool(reader.cited))
 
@@ -235,7 +235,7 @@ class Writer:
         if reply is None:
             return None
         reader = MarkReader(evidence, most=_LONGEST_ANSWER)
-        text = reader.feed(reply.answer) + reader.end()
+        text = reader.whole(reply.answer)
         numbers = _united(reader.cited, reply.citations, evidence)
         if not text or (reply.enough and not numbers):
             note["by"] = "rules"

@@ -20,8 +20,10 @@ from bookrag_fast.query.synthesizers import BY_LINE, LONGEST_QUOTE, cite
 __all__ = ["MarkReader", "cited", "evidence_mark"]
 
 _NUMBERS = r"\s*[Ee]?\s*\d{1,6}(?:\s*[,;、，]\s*[Ee]?\s*\d{1,6}){0,15}\s*"
-_MARK = re.compile(rf"\s*[\[［【]({_NUMBERS})[\]］】]")
-_OPEN = re.compile(r"\s*[\[［【][^\]］】]{0,160}\Z|\s+\Z")  # may yet become a mark, or end the text
+_MARK = re.compile(rf"\s{{0,64}}[\[［【]({_NUMBERS})[\]］】]")
+_OPEN = re.compile(r"[\[［【][^\]］】]{0,160}\Z")  # may yet become a mark
+_OVERLONG = 4  # times what is given out, marks and white space included, is read of a text
+_SPACES = re.compile(r"(\s{64})\s+")
 _BRACKETED = re.compile(r"\[\d{1,6}(?:\s*,\s*\d{1,6})*\]")
 
 
@@ -56,11 +58,20 @@ class MarkReader:
 
     def feed(self, piece: str) -> str:
         """The text that is certain after this piece; perhaps none."""
-        text = self._held + printable(piece)
-        waiting = _OPEN.search(text)
-        at = waiting.start() if waiting else len(text)
-        self._held = text[at:]
-        return self._given(text[:at])
+        if self._left == 0:
+            return ""
+        text = _SPACES.sub(r"\1", self._held + printable(piece))
+        # What may yet become a mark waits for the rest of it, and white space for what follows.
+        certain = text.rstrip()
+        waiting = _OPEN.search(certain, max(0, len(certain) - 200))
+        if waiting:
+            certain = certain[: waiting.start()].rstrip()
+        self._held = text[len(certain) :]
+        return self._given(certain)
+
+    def whole(self, text: str) -> str:
+        """All of a text that has come at once."""
+        return self.feed(text[: _OVERLONG * self._left]) + self.end()
 
     def end(self) -> str:
         """What was held back, without white space at the end."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from bookrag_fast.config import RetrievalSettings
 from bookrag_fast.errors import BudgetError
 from bookrag_fast.index.book_index import BookIndex
-from bookrag_fast.models.roles import ModelSet
+from bookrag_fast.models.roles import ModelSet, Role
 from bookrag_fast.models.twins import LocalEmbedder
 from bookrag_fast.query.aggregation import aggregate
 from bookrag_fast.query.answering import Part, Writer
@@ -29,6 +29,7 @@ T = TypeVar("T")
 OpenBooks = Callable[[], Sequence[BookIndex]]  # blocking: called on a worker thread
 
 _LARGEST_BUDGET = 1_000_000
+_ROLES = frozenset({Role.PLAN, Role.EXTRACT, Role.ANSWER, Role.VISION})  # asked by questions
 
 
 class Executor:
@@ -52,7 +53,7 @@ class Executor:
         """Whether questions wait for models. Those that do belong on the loop of the models."""
         models = self._models
         local = isinstance(models.embedder, LocalEmbedder)
-        return bool(models.roles) or models.reranker is not None or not local
+        return not _ROLES.isdisjoint(models.roles) or models.reranker is not None or not local
 
     async def search(self, books: OpenBooks, question: str, budget: int) -> SearchResult:
         """Evidence for a question, best first, within a token budget.

@@ -26,6 +26,12 @@ V = TypeVar("V")
 
 # Tokens are estimated, and other tokenizers cut finer: so much of a context is relied on.
 _SURE_SHARE = 0.8
+_NAMES = {
+    Role.PLAN: "planning model",
+    Role.EXTRACT: "extracting model",
+    Role.ANSWER: "answering model",
+    Role.VISION: "model that sees",
+}
 _REPLY_SHARE = 4  # a reply may take one part in so many of a context
 
 
@@ -156,9 +162,7 @@ class Inquiry:
         }
         if outcome.value is None:
             note["problem"] = told(outcome.problem)
-            self.tracer.say(
-                f"the {call.role.value} model failed ({note['problem']}): {call.instead}"
-            )
+            self.tracer.say(f"the {_NAMES[call.role]} failed ({note['problem']}): {call.instead}")
         return outcome.value
 
 

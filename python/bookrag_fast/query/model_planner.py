@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -101,8 +102,10 @@ async def decompose(inquiry: Inquiry, question: Question) -> QueryPlan:
     plan stands, which in the end is single-hop."""
     with inquiry.tracer.operator("Decompose") as note:
         plan = plan_question(question.text)
-        if inquiry.models.role(Role.PLAN) is not None and not _certain(plan):
-            plan = await _by_model(inquiry, question, plan, note)
+        if inquiry.models.role(Role.PLAN) is not None:
+            plan = replace(plan, reason=f"rules: {plan.reason}")
+            if not _certain(plan):
+                plan = await _by_model(inquiry, question, plan, note)
         note["category"], note["reason"] = plan.category.value, plan.reason
     return plan
 
@@ -154,7 +157,8 @@ async def _multi_hop(inquiry: Inquiry, question: Question, reply: PlanReply) -> 
     look_ups = [text for kind, text in asked if kind == "retrieval" and text]
     subs = _distinct([text for text in look_ups if _speaks(text, question, inquiry.books)])
     one = single_hop(question.text, _BY_MODEL + "its sub-questions come to one")
-    if len(subs) < 2 or any(_same(sub, question.text) for sub in subs):
+    whole = set(question.terms)
+    if len(subs) < 2 or any(whole <= set(worded(s)) or _same(s, question.text) for s in subs):
         return one
     subs = subs[:_MOST_SUBS]
     if await _one_place(inquiry, subs):

@@ -16,6 +16,7 @@ __all__ = ["Pack", "packs"]
 Numbered = Sequence[tuple[int, Evidence]]
 
 _LONGEST_SECTION = 200  # characters of a section path
+_HEAD = 40  # tokens of what is said of a passage beside its text, about
 _SMALLEST = 48  # tokens of a passage that is worth showing cut
 _WIDEST = 64  # columns and …
 _LARGEST = 10_000  # … places of a table that is laid out
@@ -39,14 +40,19 @@ def packs(
 ) -> list[Pack]:
     """Passages in packs of at most ``room`` tokens, at most ``most`` packs, in order.
 
-    The last passage of the last pack is cut to what fits; what comes after it is left out.
+    What several packs cannot hold is thinned out evenly, so that every part of a selection is
+    read. A passage too long for its pack is cut, and what the last pack cannot hold is left out.
     ``pictures`` says what a model saw in pictures, by the passage's number.
     """
+    if most > 1:
+        items = _thinned(items, most * room)
     made: list[Pack] = []
     texts: list[str] = []
     evidence: dict[int, Evidence] = {}
     left = room
     for number, item in items:
+        if left < _HEAD and len(made) + 1 == most:
+            break
         text = _passage(number, item, books, (pictures or {}).get(number, ""))
         cost = count_tokens(text)
         if cost > left and evidence and len(made) + 1 < most:
@@ -67,6 +73,15 @@ def packs(
     if evidence:
         made.append(Pack("\n".join(texts), evidence))
     return made
+
+
+def _thinned(items: Numbered, tokens: int) -> Numbered:
+    """As many as have about so many tokens, evenly spread."""
+    total = sum(item.tokens + _HEAD for _, item in items)
+    if total <= tokens:
+        return items
+    share = max(tokens, 1) / total
+    return [item for i, item in enumerate(items) if int((i + 1) * share) > int(i * share)]
 
 
 def _shortened(item: Evidence, tokens: int) -> Evidence | None:

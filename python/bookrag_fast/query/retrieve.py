@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,10 +77,19 @@ async def retrieve(inquiry: Inquiry, question: Question, plan: QueryPlan) -> lis
                 lambda: [reasoners.text_reasoning(book, question) for book in inquiry.books]
             )
             note["nodes"] = sum(map(len, found))
-            texts.extend(await rerank(inquiry, question, found, note))
-        sections.extend(await select_sections(inquiry, question, texts))
 
-    await inquiry.work.map(lambda operator: operator(), (extracting, reading))
+            async def reranking() -> None:
+                texts.extend(await rerank(inquiry, question, found, note))
+
+            async def selecting() -> None:
+                sections.extend(await select_sections(inquiry, question, found))
+
+            await at_once(reranking, selecting)
+
+    async def at_once(*operators: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        await inquiry.work.map(lambda operator: operator(), operators)
+
+    await at_once(extracting, reading)
     return await inquiry.work.run(
         lambda: [
             _rank(book, question, plan, linked, text, chosen, inquiry.settings, inquiry.tracer)
