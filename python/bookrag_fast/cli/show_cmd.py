@@ -202,6 +202,8 @@ def _table_lines(table: dict[str, Any], indent: str = "") -> Iterator[str]:
         elif isinstance(value, (list, tuple)):
             yield f"{indent}{name:<16}{len(value)}"
             for item in value:
+                if isinstance(item, dict):
+                    item = ", ".join(f"{key} {said}" for key, said in item.items())
                 yield f"{indent}  {shorten(str(item), 200)}"
         else:
             yield f"{indent}{name:<16}{value}"

@@ -161,6 +161,7 @@ def stats(index: BookIndex) -> dict[str, Any]:
             "name": index.meta.embedder.name,
             "dimension": index.meta.embedder.dimension,
         },
+        "models": [use.to_json() for use in index.meta.models],
         "created": index.meta.created,
         "warnings": list(index.meta.warnings),
     }
