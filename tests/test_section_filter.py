@@ -210,6 +210,15 @@ def test_what_a_reply_leaves_out_or_contradicts_stays_as_the_rules_have_it() -> 
     assert "The best oats of region 4!" in titles
 
 
+@pytest.mark.parametrize("reply", ['{"levels": []}', '{"levels": [{"id": 99, "level": 1}]}'])
+def test_a_reply_that_decides_nothing_is_none(reply: str) -> None:
+    filtered = _filtered(_book(), _by(lambda _: reply))
+    tree = tree_of(filtered.proposal)
+    assert tree.nodes == build_tree(_book()).nodes
+    assert filtered.use.fallbacks == 1
+    assert "its reply decides on no candidate" in tree.warnings[0]
+
+
 def test_levels_are_clamped_and_jumps_are_closed() -> None:
     def say(shown: list[dict[str, Any]]) -> list[tuple[int, int | None]]:
         return [(c["id"], 99 if "Sowing" in c["text"] else -3 if "oats" in c["text"] else 4)

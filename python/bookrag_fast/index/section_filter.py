@@ -88,23 +88,22 @@ async def filter_sections(
             max_tokens=64 + 2 * REPLY_TOKENS * size,
             expected_tokens=REPLY_TOKENS * size,
         )
-        use = use.with_outcome(outcome)
         batch = candidates[done : done + size]
+        said = {} if outcome.value is None else _agreed(outcome.value)
+        decided = {h.at: said[i] for i, h in enumerate(batch, done + 1) if i in said}
+        if outcome.value is not None and not decided:
+            outcome = replace(outcome, value=None, problem="its reply decides on no candidate")
         if outcome.value is None:
             failed.append((batch, outcome.problem))
-        else:
-            said = _agreed(outcome.value)
-            levels.update({
-                h.at: said[number]
-                for number, h in enumerate(batch, done + 1)
-                if number in said
-            })  # fmt: skip
+        use = use.with_outcome(outcome)
+        levels.update(decided)
         done += size
     await stages.tell("sections", done, len(candidates), "candidates")
-    decided = proposal.decided(levels)
+    filtered = proposal.decided(levels)
     if failed:
-        decided = replace(decided, warnings=(*decided.warnings, _warning(failed, len(candidates))))
-    return Filtered(decided, use)
+        warning = _warning(failed, len(candidates))
+        filtered = replace(filtered, warnings=(*filtered.warnings, warning))
+    return Filtered(filtered, use)
 
 
 def _agreed(reply: SectionLevels) -> dict[int, int]:
