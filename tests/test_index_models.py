@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,30 @@ def test_work_of_models_is_told_on_worker_threads(tmp_path: Path) -> None:
     assert tree["children"][0]["summary"] == "It has a waterwheel."
     assert "summary" not in tree
     assert summary  # a section is found by its summary
+
+
+def test_steps_are_told_one_at_a_time_and_in_order(tmp_path: Path) -> None:
+    told: list[int] = []
+    at_once = most = 0
+    guard = threading.Lock()
+
+    def progress(step: Progress) -> None:
+        nonlocal at_once, most
+        with guard:
+            at_once += 1
+            most = max(most, at_once)
+        time.sleep(0.05)  # a slow one is not told everything, and keeps no call waiting
+        if step.stage == "summarise":
+            told.append(step.done)
+        with guard:
+            at_once -= 1
+
+    with _library(tmp_path / "shelf") as lib:
+        lib.add(_chapters(tmp_path / "mills.pdf", 30), progress=progress)
+    assert most == 1
+    assert told == sorted(told)
+    assert (told[0], told[-1]) == (0, 31)
+    assert len(told) < 10
 
 
 def test_a_callback_that_raises_ends_the_work(tmp_path: Path) -> None:

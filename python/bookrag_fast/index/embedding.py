@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import monotonic
 
 import numpy as np
 
@@ -14,7 +13,6 @@ __all__ = ["embedded"]
 
 BATCH = 512  # texts
 AT_ONCE = 4  # batches: an endpoint answers several at a time
-_REPORT_EVERY_S = 0.2
 
 
 async def embedded(
@@ -28,13 +26,11 @@ async def embedded(
     """
     vectors: FloatMatrix | None = None  # until the first batch says how long vectors are
     places = [i for i, text in enumerate(texts) if text.strip()]
-    done, usage, said = 0, TokenUsage(), -_REPORT_EVERY_S
+    done, usage = 0, TokenUsage()
 
     async def embed(start: int) -> None:
-        nonlocal vectors, done, usage, said
-        if monotonic() - said >= _REPORT_EVERY_S:
-            said = monotonic()
-            await stages.tell(stage, done, len(texts), unit)
+        nonlocal vectors, done, usage
+        await stages.mention(stage, done, len(texts), unit)
         batch = places[start : start + BATCH]
         made = await embedder.aembed([texts[i] for i in batch])
         if vectors is None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterable
+from time import monotonic
 from typing import TypeVar
 
 __all__ = ["Stages", "side_by_side"]
+
+MENTION_EVERY_S = 0.2
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -19,6 +22,8 @@ class Stages:
 
     def __init__(self) -> None:
         self._cancelled = threading.Event()
+        self._telling = asyncio.Lock()
+        self._told = -MENTION_EVERY_S
 
     def cancel(self) -> None:
         self._cancelled.set()
@@ -32,8 +37,15 @@ class Stages:
         self.check()
 
     async def tell(self, stage: str, done: int, total: int | None, unit: str) -> None:
-        """`stage`, from a coroutine."""
-        await self.run(lambda: self.stage(stage, done, total, unit))
+        """`stage`, from a coroutine; one at a time, in the order of the calls."""
+        async with self._telling:
+            await self.run(lambda: self.stage(stage, done, total, unit))
+            self._told = monotonic()
+
+    async def mention(self, stage: str, done: int, total: int | None, unit: str) -> None:
+        """`tell`, unless something was told just now or is being told: nobody waits for it."""
+        if not self._telling.locked() and monotonic() - self._told >= MENTION_EVERY_S:
+            await self.tell(stage, done, total, unit)
 
     async def run(self, work: Callable[[], T]) -> T:
         """Blocking work on a worker thread. When this is cancelled, so is all that is told of here,

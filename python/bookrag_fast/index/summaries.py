@@ -60,12 +60,7 @@ async def summarised(
         SpendingLimitError: the budget is spent. ModelError: the embedder failed.
     """
     work = _Work(tree, model, embedder, book, stages or Stages())
-    by_level: dict[int, list[Node]] = {}
-    for node in tree.nodes:
-        if node.kind is NodeKind.SECTION:
-            by_level.setdefault(node.level, []).append(node)
-    for level in sorted(by_level, reverse=True):
-        await side_by_side(by_level[level], work.summarise, limit=AT_ONCE)
+    await work.all()
     nodes = tuple(replace(n, summary=work.summaries.get(n.node_id, "")) for n in tree.nodes)
     return Summarised(replace(tree, nodes=nodes), work.use, work.embedding)
 
@@ -92,17 +87,31 @@ class _Work:
         self._short: dict[int, str] = {}  # sections that are their own summaries
         self._sections = sum(n.kind is NodeKind.SECTION for n in tree.nodes)
 
-    async def summarise(self, node: Node) -> None:
+    async def _summarise(self, node: Node) -> None:
         pieces = self._pieces(node)
         longer = any(c.node_id in self.summaries for c in self._children.get(node.node_id, ()))
         if not longer and count_tokens("\n".join(pieces)) <= SHORT:
             self._short[node.node_id] = "\n".join(pieces)
             return
-        done = len(self._short) + len(self.summaries)
-        await self._stages.tell("summarise", done, self._sections, "sections")
+        await self._stages.mention("summarise", self._done, self._sections, "sections")
         self.summaries[node.node_id] = await self._by_model(node, pieces) or await self._extract(
             node, pieces
         )
+
+    @property
+    def _done(self) -> int:
+        return len(self._short) + len(self.summaries)
+
+    async def all(self) -> None:
+        """Every section, the deepest first."""
+        by_level: dict[int, list[Node]] = {}
+        for node in self._nodes:
+            if node.kind is NodeKind.SECTION:
+                by_level.setdefault(node.level, []).append(node)
+        await self._stages.tell("summarise", 0, self._sections, "sections")
+        for level in sorted(by_level, reverse=True):
+            await side_by_side(by_level[level], self._summarise, limit=AT_ONCE)
+        await self._stages.tell("summarise", self._done, self._sections, "sections")
 
     def _pieces(self, node: Node) -> list[str]:
         """What a section says, in order: passages of its own, and what the sections in it come
