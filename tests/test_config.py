@@ -198,3 +198,25 @@ def test_neither_settings_nor_their_errors_tell_secrets() -> None:
     with pytest.raises(ValidationError) as caught:
         Settings.model_validate({"models": {"small": {**model, "retries": SECRET}}})
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("", "address of a server"),
+        ("localhost:8000", "address of a server"),
+        ("ftp://host/v1", "address of a server"),
+        ("http:///v1", "address of a server"),
+        ("http://[::1/v1", "IPv6"),
+        ("http://host:99999/v1", "[Pp]ort"),
+        ("http://me:pass@host/v1", "no user, password or query"),
+        ("http://host/v1?key=1", "no user, password or query"),
+        ("http://host/v1#x", "no user, password or query"),
+    ],
+)
+def test_an_address_that_is_none(address: str, said: str) -> None:
+    models = {"small": {"base_url": address, "model": "m"}}
+    with pytest.raises(ConfigError, match=said) as caught:
+        load_settings(environ={}, models=models)
+    assert "models.small.base_url" in str(caught.value)
+    assert "pass@" not in str(caught.value)

@@ -412,27 +412,6 @@ async def test_settings_and_models_show_no_key_in_their_repr():
 # --- addresses and keys ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("base_url", "said"),
-    [
-        ("", "http://"),
-        ("localhost:8000", "http://"),
-        ("ftp://host/v1", "http://"),
-        ("http:///v1", "name a host"),
-        ("http://[::1/v1", "no address"),
-        ("http://host:99999/v1", "no address"),
-        ("http://me:pass@host/v1", "password"),
-        ("http://host/v1?key=1", "after its path"),
-        ("http://host/v1#x", "after its path"),
-    ],
-)
-def test_an_address_that_is_none(base_url, said):
-    with pytest.raises(ConfigError, match=r"models\.small\.base_url") as caught:
-        ChatEndpoint("small", chat_settings(base_url))
-    assert said in str(caught.value)
-    assert "pass@" not in str(caught.value)
-
-
 @pytest.mark.parametrize("value", [None, "", "  "])
 def test_a_key_that_is_not_set_is_named(monkeypatch, value):
     monkeypatch.delenv("MY_KEY", raising=False)

@@ -53,7 +53,9 @@ class EndpointSettings(Section):
     @classmethod
     def _plain_address(cls, url: str) -> str:
         """Nothing of it is secret, so that it may stand in messages."""
+        url = url.strip()
         parts = urlsplit(url)
+        _ = parts.port  # ValueError for one out of range
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("should be the address of a server, like http://localhost:8000/v1")
         if "@" in parts.netloc or parts.query or parts.fragment:

@@ -83,6 +83,8 @@ _STATUS: dict[type[e.BookragError], grpc.StatusCode] = {
     e.ModelMismatchError: grpc.StatusCode.FAILED_PRECONDITION,
     e.ModelError: grpc.StatusCode.UNAVAILABLE,
     e.ModelNotFoundError: grpc.StatusCode.FAILED_PRECONDITION,
+    e.ModelRefusedError: grpc.StatusCode.FAILED_PRECONDITION,
+    e.SpendingLimitError: grpc.StatusCode.FAILED_PRECONDITION,  # no use in trying again as it is
     e.QueryError: grpc.StatusCode.INVALID_ARGUMENT,
     e.DeadlineError: grpc.StatusCode.DEADLINE_EXCEEDED,
     PathNotAllowedError: grpc.StatusCode.PERMISSION_DENIED,
