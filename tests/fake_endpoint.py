@@ -241,6 +241,23 @@ def after(seconds: float, behaviour: Behaviour) -> Behaviour:
     return behave
 
 
+def together(count: int, behaviour: Behaviour) -> Behaviour:
+    """Answers nobody before so many calls wait, then all of them."""
+    waiting: list[asyncio.Future[None]] = []
+
+    async def behave(x: Exchange) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        waiting.append(turn)
+        if len(waiting) == count:
+            for other in waiting:
+                other.set_result(None)
+            waiting.clear()
+        await turn
+        await behaviour(x)
+
+    return behave
+
+
 def by_path(routes: Mapping[str, Behaviour]) -> Behaviour:
     """By how the path ends; any other one is of a reranker."""
 

@@ -189,7 +189,7 @@ async def test_info_may_be_looked_at_on_the_loop_that_calls_run_on(embedder):
 
 def test_info_of_a_server_that_hangs_is_an_error_in_time(embedder):
     with embedder(hang()) as (endpoint, server):
-        endpoint._settings = endpoint._settings.model_copy(update={"timeout_s": 0.1})
+        endpoint._settings = endpoint._settings.model_copy(update={"timeout_s": 0.4})
         with pytest.raises(ModelTimeoutError):
             _ = endpoint.info
         server.behaviour = embeddings()
