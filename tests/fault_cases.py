@@ -79,6 +79,7 @@ class Case:
     tls: bool = False
     least_s: float = 0.0
     uncounted: int = 0  # replies of an attempt of several requests, the last of which failed
+    wasted: int = 0  # prompt tokens that came with replies of no use
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ CASES = [
         0,
         ("asked again",),
     ),
-    Case("empty choices", "ask", empty_choices, "offline", 0, 2, ("offline",)),
+    Case("empty choices", "ask", empty_choices, "offline", 0, 2, ("offline",), wasted=14),
     Case("empty choices", "stream", empty_choices, "offline", 0, 2, ("offline",)),
     Case("thinks only", "ask", think_only, "offline", 2, 0, ("asked again", "offline")),
     Case(

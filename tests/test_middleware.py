@@ -124,6 +124,15 @@ def test_what_no_retry_mends_is_not_tried_again(
     assert spent(shared).failures == calls
 
 
+def test_a_useless_reply_costs_what_its_server_stated(tmp_path: Path) -> None:
+    error = ModelReplyError("odd")
+    error.prompt_tokens, error.completion_tokens = 7, 100
+    inner = Inner(lambda n, _: error if n == 0 else "fine")
+    model, shared = guarded(inner, tmp_path, price={"input": 0, "output": 1_000_000})
+    virtually(model.complete(request()))
+    assert spent(shared) == Spent(1, 0, 1, 17, 105, 105.0)
+
+
 def test_a_server_that_asks_for_a_pause_is_left_alone_by_all(tmp_path: Path) -> None:
     def does(n: int, _: Any) -> Any:
         return ModelRateLimitError("slow down", retry_after=7.0) if n == 0 else "ok"
@@ -335,6 +344,22 @@ def test_calls_at_once_are_bounded_by_model_and_role(tmp_path: Path) -> None:
     assert inner.most_at_once == 5
     assert most["plan"] == 2
     assert 10 <= seconds <= 13  # 20 of plan by two at a time, never fewer for long
+
+
+def test_calls_of_a_burst_start_one_after_another_but_do_not_wait_for_a_quick_server(
+    tmp_path: Path,
+) -> None:
+    slow = Inner(lambda n, _: later(1))
+    model, _ = guarded(slow, tmp_path, concurrency=64)
+    virtually(model.complete_batch([request(str(i)) for i in range(64)]))
+    gaps = np.diff(slow.started)
+    assert gaps.min() >= 0.000999
+    assert gaps.max() < 0.0011
+
+    quick = Inner()
+    model, _ = guarded(quick, tmp_path, concurrency=64)
+    virtually(model.complete_batch([request(str(i)) for i in range(64)]))
+    assert quick.started[-1] - quick.started[0] < 0.01
 
 
 def test_one_bad_request_of_a_batch_fails_alone(tmp_path: Path) -> None:
