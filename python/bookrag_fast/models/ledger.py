@@ -45,6 +45,7 @@ CREATE TABLE IF NOT EXISTS steps (
 ) WITHOUT ROWID
 """
 _DELAY_S = 0.5  # what a killed process loses
+_WATCHED = 64  # books and days of which `spent` knows at most; the longest known go first
 _AMOUNTS = ("calls", "cached", "failures", "prompt_tokens", "completion_tokens", "usd")
 _SUMS = ", ".join(f"coalesce(sum({name}), 0)" for name in _AMOUNTS)
 _ADD_USAGE = (
@@ -170,7 +171,7 @@ class UsageLedger:
 
     def spent(self, facet: Literal["book", "day"], name: str) -> Spent | None:
         """What a book or a day took so far: that of all processes as of this one's last write,
-        and all of this one since. Never blocks; None before `watch` was called for it."""
+        and all of this one since. Never blocks; None where `watch` has to be called (again)."""
         self._notice_fork()
         with self._guard:
             known = self._written.get((facet, name))
@@ -196,6 +197,8 @@ class UsageLedger:
                 self._unwritten(error)
                 found = Spent()
             with self._guard:
+                while len(self._written) >= _WATCHED:
+                    del self._written[next(iter(self._written))]
                 self._written[(facet, name)] = found
 
     def flush(self) -> None:
@@ -233,7 +236,7 @@ class UsageLedger:
                 return
             with self._guard:  # at one stroke: nothing is ever missing or counted twice
                 self._leaving = {}
-                self._written.update(sums)
+                self._written.update((k, v) for k, v in sums.items() if k in self._written)
 
     def _add_up(
         self,

@@ -73,17 +73,13 @@ class SqliteFile:
     def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of what is committed. Some ten microseconds for a row by its key."""
         self._notice_fork()
-        reader = self._reader
-        if reader is None:
+        if self._reader is None:
             with self._write_guard:
                 if self._writer is None:
                     self._writer = self._opened()  # makes the tables
-            with self._read_guard:
-                if self._reader is None:
-                    self._reader = self._connection(_READ_WAIT_S)
         with self._read_guard:
-            if self._reader is None:  # closed meanwhile
-                return []
+            if self._reader is None:
+                self._reader = self._connection(_READ_WAIT_S)
             return self._reader.execute(sql, parameters).fetchall()
 
     def set_aside(self) -> Path | None:

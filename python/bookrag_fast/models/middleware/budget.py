@@ -11,6 +11,7 @@ from bookrag_fast.config.models import BudgetSettings, PriceSettings
 from bookrag_fast.errors import SpendingLimitError
 from bookrag_fast.models.ledger import UsageLedger
 from bookrag_fast.models.middleware.call import Call, Next, Reply
+from bookrag_fast.models.middleware.concurrency import Slots
 from bookrag_fast.models.middleware.usage import cost
 
 __all__ = ["Budget", "Spending"]
@@ -32,38 +33,36 @@ class Budget:
         self._settings = settings
         self._ledger = ledger
         self._reserved: dict[_Scope, _Amount] = {}
-        self._waiting: list[asyncio.Future[None]] = []
+        self._line = Slots(1)  # whose turn it is to reserve
+        self._settled: asyncio.Future[None] | None = None
 
     @property
     def limited(self) -> bool:
         return any(limit is not None for limit in self._settings.model_dump().values())
 
-    async def reserve(self, wanted: _Amount, book: str) -> list[_Scope]:
+    async def reserve(self, wanted: _Amount, book: str, came: int) -> list[_Scope]:
         """Returns when the amount fits. While it does not only because of what others have
         reserved, which is more than they mostly take, it waits for them.
 
         Raises:
             SpendingLimitError: it does not fit into what is left.
         """
-        while True:
-            scopes: list[_Scope] = [("day", self._ledger.today())]
-            if book:
-                scopes.append(("book", book))
-            for scope in scopes:
-                if self._ledger.spent(*scope) is None:
-                    await asyncio.to_thread(self._ledger.watch, *scope)
-            fits = [
-                self._fits(scope, wanted) for scope in scopes
-            ]  # each may say that it never will
-            if all(fits):
-                for scope in scopes:
-                    reserved = self._reserved.setdefault(scope, _Amount())
-                    reserved.usd += wanted.usd
-                    reserved.tokens += wanted.tokens
-                return scopes
-            settled = asyncio.get_running_loop().create_future()
-            self._waiting.append(settled)
-            await settled
+        await self._line.take(came)
+        try:
+            while True:
+                scopes = await self._scopes(book)
+                fits = [self._fits(scope, wanted) for scope in scopes]  # each may say: never
+                if all(fits):
+                    break
+                self._settled = asyncio.get_running_loop().create_future()
+                await self._settled
+        finally:
+            self._line.give_back()
+        for scope in scopes:
+            reserved = self._reserved.setdefault(scope, _Amount())
+            reserved.usd += wanted.usd
+            reserved.tokens += wanted.tokens
+        return scopes
 
     def release(self, amount: _Amount, scopes: list[_Scope]) -> None:
         for scope in scopes:
@@ -72,10 +71,18 @@ class Budget:
             reserved.tokens -= amount.tokens
             if reserved.tokens <= 0 and reserved.usd <= 1e-12:
                 del self._reserved[scope]
-        waiting, self._waiting = self._waiting, []
-        for settled in waiting:
-            if not settled.done():
-                settled.set_result(None)
+        if self._settled is not None and not self._settled.done():
+            self._settled.set_result(None)
+
+    async def _scopes(self, book: str) -> list[_Scope]:
+        """What the limits are of, with what they took known."""
+        scopes: list[_Scope] = [("day", self._ledger.today())]
+        if book:
+            scopes.append(("book", book))
+        for scope in scopes:
+            if self._ledger.spent(*scope) is None:
+                await asyncio.to_thread(self._ledger.watch, *scope)
+        return scopes
 
     def _fits(self, scope: _Scope, wanted: _Amount) -> bool:
         spent = self._ledger.spent(*scope)
@@ -109,7 +116,7 @@ class Spending:
 
     async def __call__(self, call: Call, ahead: Next) -> Reply:
         amount = _Amount(cost(call.expected, self._price), call.tokens)
-        scopes = await self._budget.reserve(amount, call.book)
+        scopes = await self._budget.reserve(amount, call.book, call.came)
         try:
             return await ahead(call)
         finally:

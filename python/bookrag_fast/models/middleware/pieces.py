@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 __all__ = ["Pieces"]
@@ -48,4 +49,5 @@ class Pieces:
         if asyncio.get_running_loop() is self._loop:
             self._queue.put_nowait(piece)
         else:
-            self._loop.call_soon_threadsafe(self._queue.put_nowait, piece)
+            with suppress(RuntimeError):  # the reader's loop has ended
+                self._loop.call_soon_threadsafe(self._queue.put_nowait, piece)
