@@ -13,8 +13,9 @@ def create_embedder(spec: str) -> Embedder:
     """An embedder by its configuration value.
 
     Args:
-        spec: "wordllama" (embedded, the default) or "onnx:FOLDER", a folder with ``model.onnx``
-            and ``tokenizer.json``.
+        spec: "wordllama" (embedded, the default) or "onnx:SOURCE": a folder with ``model.onnx``
+            and ``tokenizer.json``, an installed package that has them, or the name of a model in
+            the hub's cache (see `models.onnx.source`).
 
     Raises:
         ConfigError: ``spec`` names no known kind of embedder.
@@ -32,5 +33,5 @@ def create_embedder(spec: str) -> Embedder:
         return OnnxEmbedder(argument)
     raise ConfigError(
         f"unknown embedder {spec!r}",
-        hint="choose 'wordllama' or 'onnx:FOLDER' (a folder with model.onnx and tokenizer.json)",
+        hint="choose 'wordllama' or 'onnx:SOURCE' (a folder, a package, or a hub's name)",
     )
