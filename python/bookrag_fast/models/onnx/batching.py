@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import os
 import threading
 import weakref
@@ -173,13 +174,10 @@ class Batcher(Generic[Item, Result]):
                 raise self._closed_error()
             self._outside.append((call, items))
             self._admit()
-            if not self._idle and len(self._workers) < self._most_workers:
-                worker = threading.Thread(
-                    target=self._serve, name=f"bookrag-{self._name}", daemon=True
-                )
-                self._workers.add(worker)
-                worker.start()
-            self._work.notify(self._most_workers)
+            self._staff()
+            if not self._workers:
+                self._drop(call)
+                raise ModelError(f"no thread can be started for {self._name}")
         call.future.add_done_callback(lambda future: self._cancelled(call, future))
         return call.future
 
@@ -206,6 +204,17 @@ class Batcher(Generic[Item, Result]):
                 insort(self._queue, entry)
             self._turns.append(call)
 
+    def _staff(self) -> None:
+        """Sees to it that somebody takes what waits."""
+        if self._queue and self._idle:
+            self._work.notify()
+        elif self._queue and len(self._workers) < self._most_workers:
+            worker = threading.Thread(target=self._serve, name=f"bookrag-{self._name}", daemon=True)
+            # No more threads for this process, or it is ending: who works already goes on.
+            with contextlib.suppress(RuntimeError):
+                worker.start()
+                self._workers.add(worker)
+
     def _drop(self, call: _Call) -> None:
         """Takes what waits of a call out of the queue."""
         if call.waiting:
@@ -231,6 +240,8 @@ class Batcher(Generic[Item, Result]):
         if call.waiting:
             self._turns.append(call)
         self._admit()
+        if not self._queue:
+            self._turns.clear()  # of calls that others took along
         return taken
 
     def _place(self, entry: _Waiting) -> int | None:
@@ -270,6 +281,7 @@ class Batcher(Generic[Item, Result]):
                     self._workers.discard(threading.current_thread())
                     return
                 taken = self._take()
+                self._staff()
             self._execute(taken)
             del taken  # while idle nothing of a caller's is held
 

@@ -85,6 +85,8 @@ class OnnxEmbedder:
                 f"max_tokens must be at least 3, batch_size at least 1, threads at least 0; got "
                 f"{max_tokens}, {batch_size}, {threads}"
             )
+        if dimension is not None and dimension < 1:
+            raise InvalidArgumentError(f"dimension must be at least 1, got {dimension}")
         files = locate(source, download=download, file=file, tokenizer=tokenizer)
         text_tokenizer = TextTokenizer(files.tokenizer, max_tokens)
         network = Network(

@@ -157,11 +157,12 @@ class _TokenVectors:
                 f"for {len(rows)} texts of {batch.mask.shape[1]} tokens",
                 hint="a late-interaction model gives a vector a token",
             )
-        # Copies, so that a text's vectors do not keep those of its neighbours alive.
-        found = [unit_rows(one[mask]) for one, mask in zip(hidden, batch.mask, strict=True)]
-        for vectors in found:
+        found = []
+        for row, one, mask in zip(rows, hidden, batch.mask, strict=True):
+            vectors = one[mask]  # a copy: it does not keep the neighbours alive
             check_finite(vectors, self._network.model)
-        return [_TextVectors(row.ids, v) for row, v in zip(rows, found, strict=True)]
+            found.append(_TextVectors(row.ids, unit_rows(vectors)))
+        return found
 
 
 def _maxsim(question: FloatMatrix, texts: list[FloatMatrix]) -> FloatArray:

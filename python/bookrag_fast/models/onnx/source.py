@@ -54,8 +54,13 @@ def locate(
     root, name = _root(source, download=download, file=file)
     model = _model(root, file, str(source))
     found = _separate(tokenizer) if tokenizer else _beside(model, root, str(source))
-    weights = sorted(p for p in model.parent.glob(f"{model.name}*") if p != model and p.is_file())
-    return ModelFiles(name, model, found, tuple(weights))
+    weights = (p for p in model.parent.iterdir() if p.name.startswith(_weights(model.name)))
+    return ModelFiles(name, model, found, tuple(sorted(weights)))
+
+
+def _weights(model: str) -> tuple[str, str]:
+    """How files begin that hold weights outside a model's file."""
+    return f"{model}_data", f"{model}.data"
 
 
 def _root(source: str | Path, *, download: bool, file: str) -> tuple[Path, str]:
@@ -87,7 +92,8 @@ def _model(root: Path, file: str, source: str) -> Path:
     for place in (file,) if file else _USUAL:
         if (root / place).is_file():
             return root / place
-    there = sorted(str(p.relative_to(root)) for p in root.glob("**/*.onnx"))[:8]
+    found = (*root.glob("*.onnx"), *root.glob("*/*.onnx"))
+    there = sorted(str(p.relative_to(root)) for p in found)[:8]
     listed = f"; it has {', '.join(there)}: name one as `file`" if there else ""
     raise ModelNotFoundError(f"{file or _USUAL[0]} is missing in {source}{listed}", hint=_REMEDY)
 
@@ -135,7 +141,8 @@ def _package_folder(name: str) -> Path | None:
 
 
 def _cache() -> Path:
-    home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    home = Path(os.environ.get("HF_HOME") or caches / "huggingface")
     return Path(os.environ.get("HF_HUB_CACHE") or home / "hub").expanduser()
 
 
@@ -168,7 +175,7 @@ def _downloaded(name: str, file: str) -> Path:
             f"{name} cannot be downloaded: huggingface_hub is not installed", _INSTALL_HUB
         ) from error
     models = (file,) if file else _USUAL
-    patterns = [_TOKENIZER, *models, *(f"{m}[._]*" for m in models)]
+    patterns = [_TOKENIZER, *models, *(f"{w}*" for m in models for w in _weights(m))]
     try:
         return Path(huggingface_hub.snapshot_download(name, allow_patterns=patterns))
     except huggingface_hub.errors.RepositoryNotFoundError as error:

@@ -86,7 +86,7 @@ class TextTokenizer(_PaddingTokenizer):
             raise ModelError(f"the tokenizer {path} gives no tokens")
 
     def encode(self, texts: Sequence[str]) -> list[Tokens]:
-        cut = [text[: self._limit] for text in texts]
+        cut = [(text[: self._limit],) for text in texts]
         return [Tokens(e.ids) for e in _encoded(self._tokenizer, cut)]
 
     async def aencode(self, texts: Sequence[str]) -> list[Tokens]:
@@ -95,8 +95,10 @@ class TextTokenizer(_PaddingTokenizer):
 
     def punctuation(self) -> npt.NDArray[np.bool_]:
         """bool[vocabulary]: the tokens of nothing but punctuation."""
-        size = self._tokenizer.get_vocab_size()
-        return np.array([_is_punctuation(self._tokenizer.id_to_token(i)) for i in range(size)])
+        vocabulary = self._tokenizer.get_vocab()
+        found = np.zeros(max(vocabulary.values()) + 1, np.bool_)
+        found[[place for token, place in vocabulary.items() if _is_punctuation(token)]] = True
+        return found
 
 
 class PairTokenizer(_PaddingTokenizer):
@@ -137,40 +139,36 @@ def readable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _encoded(tokenizer: Tokenizer, inputs: list[Any]) -> list[Any]:
+def _encoded(tokenizer: Tokenizer, inputs: Sequence[tuple[str, ...]]) -> list[Any]:
+    """Encodings of single texts or pairs."""
     try:
-        return _encoded_clean(tokenizer, inputs)
-    except (TypeError, UnicodeEncodeError):
-        clean = [
-            readable(one) if isinstance(one, str) else tuple(map(readable, one)) for one in inputs
-        ]
-        return _encoded_clean(tokenizer, clean)
+        try:
+            return _encoded_clean(tokenizer, inputs)
+        except (TypeError, UnicodeEncodeError):
+            return _encoded_clean(tokenizer, [tuple(map(readable, one)) for one in inputs])
+    except Exception as error:  # the library raises bare Exception
+        raise ModelError(f"the tokenizer failed: {error}") from error
 
 
-def _encoded_clean(tokenizer: Tokenizer, inputs: list[Any]) -> list[Any]:
-    if not _is_little(inputs):
-        return tokenizer.encode_batch_fast(inputs)
-    return [
-        tokenizer.encode(one) if isinstance(one, str) else tokenizer.encode(*one) for one in inputs
-    ]
+def _encoded_clean(tokenizer: Tokenizer, inputs: Sequence[tuple[str, ...]]) -> list[Any]:
+    if _is_little(inputs):
+        return [tokenizer.encode(one[0], one[1] if len(one) > 1 else None) for one in inputs]
+    return tokenizer.encode_batch_fast([one if len(one) > 1 else one[0] for one in inputs])
 
 
-def _is_little(inputs: Sequence[str | tuple[str, str]]) -> bool:
-    if len(inputs) > _FEW:
-        return False
-    chars = sum(len(one) if isinstance(one, str) else sum(map(len, one)) for one in inputs)
-    return chars <= _FEW_CHARS
+def _is_little(inputs: Sequence[tuple[str, ...]]) -> bool:
+    return len(inputs) <= _FEW and sum(len(text) for one in inputs for text in one) <= _FEW_CHARS
 
 
 async def _off_loop(encode: Callable[[Sequence[str]], T], texts: Sequence[str]) -> T:
     # A thread for the computing alone; the wait for the session, which is long, takes none.
-    if _is_little(texts):
+    if _is_little([(text,) for text in texts]):
         return encode(texts)
     return await asyncio.to_thread(encode, texts)
 
 
-def _is_punctuation(token: str | None) -> bool:
-    bare = (token or "").removeprefix("##").strip("▁Ġ ")
+def _is_punctuation(token: str) -> bool:
+    bare = token.removeprefix("##").strip("▁Ġ ")
     return bool(bare) and all(unicodedata.category(c)[0] in "PS" for c in bare)
 
 
