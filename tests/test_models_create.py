@@ -208,3 +208,29 @@ def test_usage_is_shown(tmp_path: Path, runner: LoopRunner) -> None:
     assert lines[4] == "answer: offline 1"
     by_book = CliRunner().invoke(app, ["usage", "-L", str(shelf), "--by", "book"]).stdout
     assert {line.split()[0] for line in by_book.splitlines()[1:3]} == {"b1", "b2"}
+
+
+def test_no_cache_asks_anew(tmp_path: Path) -> None:
+    book = tmp_path / "book.md"
+    book.write_text("# Fruit\n\nThe apple is a red fruit of autumn.\n")
+    with FakeEndpoint(embeddings(16)) as server:
+        env = {
+            "BOOKRAG_EMBEDDER": "vectors",
+            "BOOKRAG_MODELS__VECTORS__KIND": "embeddings",
+            "BOOKRAG_MODELS__VECTORS__BASE_URL": server.base_url,
+            "BOOKRAG_MODELS__VECTORS__MODEL": "fake",
+            "BOOKRAG_LIBRARY": str(tmp_path / "shelf"),
+        }
+
+        def calls_of(*args: str) -> int:
+            """Texts that the command had embedded, besides the one that shows the dimension."""
+            before = len(server.calls)
+            result = CliRunner().invoke(app, args, env=env)
+            assert result.exit_code == 0, result.output
+            asked = [text for call in server.calls[before:] for text in call.body["input"]]
+            return len([text for text in asked if text != "dimension"])
+
+        assert calls_of("index", str(book)) > 0
+        assert calls_of("search", "Which fruit is red?") == 1
+        assert calls_of("search", "Which fruit is red?") == 0
+        assert calls_of("search", "Which fruit is red?", "--no-cache") == 1

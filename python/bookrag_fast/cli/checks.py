@@ -154,7 +154,8 @@ def _models(embedder: str | None) -> Iterator[Finding]:
         builtin = () if settings.embedder in settings.models else (settings.embedder,)
         found += doctor.runtime_report(builtin) + probe_models(settings)
     for finding in found:
-        yield Finding(finding.name, OK if finding.ok else ERROR, finding.detail, finding.remedy)
+        level = OK if finding.ok else ERROR if finding.needed else WARNING
+        yield Finding(finding.name, level, finding.detail, finding.remedy)
 
 
 def _ocr() -> Iterator[Finding]:

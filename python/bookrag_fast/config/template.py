@@ -36,8 +36,9 @@ _HEAD = """\
 _MODELS = """\
 # ---------------------------------------------------------------------------------------- models
 #
-# Without models everything is done by rules, offline. A model has a name of your choice; roles,
-# `embedder` and `reranker` above name it. Whatever a model fails at, the rules do. Examples:
+# Without models everything is done by rules, offline. A model has a name of your choice (a-z, 0-9,
+# - and _); roles, `embedder` and `reranker` above name it. Whatever a model fails at, the rules do.
+# Examples:
 
 # vLLM or SGLang: vllm serve Qwen/Qwen3-8B --port 8000
 # [models.qwen]

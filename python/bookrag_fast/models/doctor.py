@@ -27,12 +27,14 @@ _PROBES = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was checked: ``detail`` says what was seen, ``remedy`` how to mend it."""
+    """One thing that was checked: ``detail`` says what was seen, ``remedy`` how to mend it, and
+    ``needed`` whether anything depends on it."""
 
     name: str
     ok: bool
     detail: str
     remedy: str = ""
+    needed: bool = True
 
 
 def runtime_report(

@@ -8,6 +8,7 @@ import time
 import zlib
 from collections.abc import Coroutine
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -68,7 +69,7 @@ def probe_models(settings: Settings, *, deadline_s: float = DEADLINE_S) -> list[
     async def probed(name: str, model: ModelSettings) -> Finding:
         use = f"for {', '.join(users[name])}" if name in users else "unused: no setting names it"
         finding = await _Probe(name, model, runner, deadline_s).finding()
-        return Finding(finding.name, finding.ok, f"{finding.detail}; {use}", finding.remedy)
+        return replace(finding, detail=f"{finding.detail}; {use}", needed=name in users)
 
     async def all_probed() -> list[Finding]:
         return list(await asyncio.gather(*(probed(n, m) for n, m in settings.models.items())))
