@@ -119,6 +119,8 @@ def test_mistakes_are_named(env: dict[str, str], message: str) -> None:
     [
         ("open_books = 0", "mine.toml is '0'"),
         ("= nonsense", "mine.toml is not valid TOML"),
+        ("[budget]\nusd_per_day = nan", "'budget.usd_per_day' in .*finite"),
+        ("[budget]\nusd_per_day = inf", "'budget.usd_per_day' in .*finite"),
         ("[models.small]\nbas_url = 1", "'models.small.bas_url' in .*mean models.small.base_url?"),
         ("[models.small.price]\ninputs = 1", "mean models.small.price.input?"),
         ('[models.small]\nmodel = "m"', "'models.small.base_url' is missing in .*mine.toml"),

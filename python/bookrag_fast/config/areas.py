@@ -17,7 +17,9 @@ __all__ = [
 
 class Section(BaseModel):
     # Inputs may be secrets: messages of pydantic leave them out.
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, hide_input_in_errors=True, allow_inf_nan=False
+    )
 
 
 class ResolutionSettings(Section):
