@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from bookrag_fast.cli.main import app
 from bookrag_fast.config import Settings
+from bookrag_fast.models import probes
 from bookrag_fast.models.doctor import Finding
 from bookrag_fast.models.probes import probe_models
 from fake_endpoint import (
@@ -196,3 +197,23 @@ def test_doctor_lists_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert findings["model good"]["detail"].startswith("takes JSON schema")
     assert "plan by good; by rules: sections" in findings["configuration"]["detail"]
     assert not (tmp_path / "shelf").exists()
+
+
+def test_doctor_waits_for_no_model_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(probes, "DEADLINE_S", 0.5)
+    (tmp_path / "book.md").write_text("# Fruit\n\nThe apple is a red fruit of autumn.\n")
+    env = {"BOOKRAG_EMBEDDER": "vectors", "BOOKRAG_MODELS__VECTORS__KIND": "embeddings"}
+    env["BOOKRAG_MODELS__VECTORS__MODEL"] = "fake"
+    with FakeEndpoint(embeddings(8)) as server:
+        env["BOOKRAG_MODELS__VECTORS__BASE_URL"] = server.base_url
+        assert CliRunner().invoke(app, ["index", "book.md"], env=env).exit_code == 0
+        server.behaviour = hang()
+        started = time.monotonic()
+        result = CliRunner().invoke(app, ["doctor", "--json"], env=env)
+        assert time.monotonic() - started < 20
+    findings = {f["check"]: f for f in json.loads(result.stdout)["findings"]}
+    assert "within 0.5 s" in findings["model vectors"]["detail"]
+    assert "did not answer in time" in findings["shelf"]["detail"]

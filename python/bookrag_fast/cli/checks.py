@@ -10,8 +10,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bookrag_fast.errors import BookragError
+
+if TYPE_CHECKING:
+    from bookrag_fast.config import Settings
 
 __all__ = ["ERROR", "OK", "WARNING", "Finding", "examine"]
 
@@ -143,7 +147,7 @@ def _models(embedder: str | None) -> Iterator[Finding]:
     """The embedder, and each configured model, called once."""
     from bookrag_fast.config import load_settings
     from bookrag_fast.models import doctor
-    from bookrag_fast.models.probes import probe_models
+    from bookrag_fast.models.probes import DEADLINE_S, probe_models
 
     found: list[doctor.Finding] = []
     try:
@@ -152,7 +156,7 @@ def _models(embedder: str | None) -> Iterator[Finding]:
         found += doctor.runtime_report(doctor.DEFAULT_EMBEDDERS)
     else:
         builtin = () if settings.embedder in settings.models else (settings.embedder,)
-        found += doctor.runtime_report(builtin) + probe_models(settings)
+        found += doctor.runtime_report(builtin) + probe_models(settings, deadline_s=DEADLINE_S)
     for finding in found:
         level = OK if finding.ok else ERROR if finding.needed else WARNING
         yield Finding(finding.name, level, finding.detail, finding.remedy)
@@ -199,9 +203,9 @@ def _shelf(folder: Path, embedder: str | None) -> Iterator[Finding]:
     if not folder.exists():  # looking must not make one
         yield Finding("shelf", OK, f"{folder} does not exist yet; `bookrag index` makes it")
         return
-    from bookrag_fast.cli.options import opened
+    from bookrag_fast.library import Library
 
-    with opened(folder, embedder) as shelf:
+    with Library.open(folder, settings=_impatient_settings(embedder)) as shelf:
         count = len(shelf.books())
         problems = shelf.check()
     for problem in problems:
@@ -210,3 +214,17 @@ def _shelf(folder: Path, embedder: str | None) -> Iterator[Finding]:
     if not problems:
         books = "1 book, sound" if count == 1 else f"{count} books, all of them sound"
         yield Finding("shelf", OK, f"{folder} has {books}")
+
+
+def _impatient_settings(embedder: str | None) -> Settings:
+    """What books were embedded with shows only when the model is asked: here not for long."""
+    from bookrag_fast.config import EmbeddingsModelSettings, load_settings
+    from bookrag_fast.models.probes import DEADLINE_S
+
+    settings = load_settings(embedder=embedder)
+    model = settings.models.get(settings.embedder)
+    if not isinstance(model, EmbeddingsModelSettings) or model.timeout_s <= DEADLINE_S:
+        return settings
+    hurried = model.model_copy(update={"timeout_s": DEADLINE_S})
+    models = {**settings.models, settings.embedder: hurried}
+    return settings.model_copy(update={"models": models})

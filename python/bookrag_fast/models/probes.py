@@ -41,7 +41,7 @@ from bookrag_fast.models.protocols import ChatRequest, Completion, Image, Messag
 if TYPE_CHECKING:
     from bookrag_fast.models.endpoints import ChatEndpoint
 
-__all__ = ["probe_models"]
+__all__ = ["DEADLINE_S", "probe_models"]
 
 T = TypeVar("T")
 
