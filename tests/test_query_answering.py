@@ -299,6 +299,29 @@ def test_a_stream_without_marks_is_not_enough() -> None:
     assert answer.notes == ("the answer names no passage of the book",)
 
 
+def test_thoughts_that_slipped_into_a_stream_are_not_in_the_answer() -> None:
+    class Thinking(ScriptedModel):
+        async def stream(self, prompt: RenderedPrompt, **more: Any) -> Any:
+            yield "Let me see … "
+            async for piece in super().stream(prompt, **more):
+                yield piece
+
+    model = Thinking(Role.ANSWER, lambda p: f"20 mm {mark_of(p, '20 mm')}.")
+    answer, pieces = streamed(executor({Role.ANSWER: model}), THICK)
+    assert "".join(pieces) == "Let me see … 20 mm [1]."
+    assert answer.text == "20 mm [1]."
+    assert [c.node_id for c in answer.citations] == [4]
+
+
+def test_a_japanese_question_is_put_in_japanese() -> None:
+    model = ScriptedModel(
+        Role.ANSWER, lambda p: json.dumps({"answer": f"20 mm です{first_mark(p)}。"})
+    )
+    answer = ask(executor({Role.ANSWER: model}), "鋼板（plate of steel）の厚さはどれくらいですか")
+    assert model.asked[0].id == "answer@1/ja"
+    assert answer.text == "20 mm です[1]。"
+
+
 def test_what_commands_a_terminal_is_left_out() -> None:
     reply = says(answer="\x1b[31mIt\x00 is \u202e20 mm\x07 [E1].")
     answer = ask(executor({Role.ANSWER: reply}), THICK)

@@ -390,7 +390,12 @@ class Library:
         books: Sequence[str] | None = None,
         budget_tokens: int = ASK_BUDGET,
     ) -> Answer:
-        """Answer a question with citations, plan, trace and usage; errors as for `search`."""
+        """Answer a question with citations, plan, trace and usage; errors as for `search`.
+
+        With language models in the settings, those plan and answer. One that fails, or whose
+        budget is spent, costs the question its part: rules and the book's own sentences stand in,
+        and the answer's ``notes`` say so.
+        """
         return self._runner.run(self.aask(question, books=books, budget_tokens=budget_tokens))
 
     async def aask(
@@ -400,7 +405,7 @@ class Library:
         books: Sequence[str] | None = None,
         budget_tokens: int = ASK_BUDGET,
     ) -> Answer:
-        """`ask`, awaited."""
+        """`ask`, awaited. Cancelling it ends the calls of its models."""
         budget = checked_int(budget_tokens, "budget_tokens")
         return await self._questioned(
             self._executor.ask(lambda: self._chosen(books), question, budget)
@@ -414,12 +419,13 @@ class Library:
         budget_tokens: int = ASK_BUDGET,
     ) -> AsyncIterator[AnswerEvent]:
         """`aask` step by step: the plan, the evidence, the answer's text in pieces, the answer.
-        The pieces make up the text. A model's come as it writes them; ending the iteration ends
-        its call."""
+        The pieces make up the text. A model's come as it writes them; where it turns out that
+        some were no part of the answer but thoughts, the text of the answer counts. Ending the
+        iteration ends the model's call."""
         budget = checked_int(budget_tokens, "budget_tokens")
         loop = asyncio.get_running_loop()
         events: asyncio.Queue[AnswerEvent | None] = asyncio.Queue()  # None: the work has ended
-        said = 0  # characters of the answer's text
+        said = ""
 
         def say(event: AnswerEvent) -> None:
             with suppress(RuntimeError):  # the loop is gone: so is the reader
@@ -440,12 +446,13 @@ class Library:
         work.add_done_callback(lambda _: events.put_nowait(None))  # after all that it said
         try:
             while (event := await events.get()) is not None:
-                said += len(event.text)
+                said += event.text
                 yield event
             answer = await work
         finally:
             work.cancel()
-        for piece in views.pieces(answer.text[said:]):
+        rest = answer.text[len(said) :] if answer.text.startswith(said) else ""
+        for piece in views.pieces(rest):
             yield AnswerEvent("text", text=piece)
         yield AnswerEvent("answer", answer=answer)
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from bookrag_fast.models.roles import Role
+from bookrag_fast.models.roles import Outcome, Role
 from bookrag_fast.query.citing import MarkReader, cited, evidence_mark
 from bookrag_fast.query.extractive import Draft, extract_answer
 from bookrag_fast.query.inquiry import Call, Inquiry
@@ -251,7 +251,8 @@ class Writer:
         """The draft, or None and what was said before the model failed, if anything was."""
         reader = MarkReader(evidence, most=_LONGEST_ANSWER)
         pieces: list[str] = []
-        failed = False
+        came: list[str] = []
+        outcome: Outcome[str] = Outcome(None)
 
         def tell(text: str) -> None:
             if text:
@@ -259,16 +260,21 @@ class Writer:
                 say(text)
 
         async for piece in self.inquiry.stream(call, note):
-            if piece is None:
-                failed = True
-            else:
+            if isinstance(piece, str):
+                came.append(piece)
                 tell(reader.feed(piece))
+            else:
+                outcome = piece
         tell(reader.end())
         text = "".join(pieces)
+        if outcome.value is not None and outcome.value.strip() != "".join(came).strip():
+            # What came was more than the answer: thoughts that nobody could know from it.
+            reader = MarkReader(evidence, most=_LONGEST_ANSWER)
+            text = reader.whole(outcome.value)
         if not text:
             return None, None
         draft = Draft(text, cited(reader.cited, evidence, text), bool(reader.cited))
-        if failed:
+        if outcome.value is None:
             return None, draft
         if not draft.enough:
             self.inquiry.tracer.say("the answer names no passage of the book")

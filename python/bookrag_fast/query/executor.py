@@ -14,10 +14,10 @@ from bookrag_fast.models.twins import LocalEmbedder
 from bookrag_fast.query.aggregation import aggregate
 from bookrag_fast.query.answering import Part, Writer
 from bookrag_fast.query.extractive import Draft, extract_answer
-from bookrag_fast.query.gathering import Gathered, fill_up, gather, prepared
+from bookrag_fast.query.gathering import Gathered, fill_up, gather
 from bookrag_fast.query.inquiry import Inquiry
 from bookrag_fast.query.pictures import PictureOf
-from bookrag_fast.query.plan import Answer, Category, Evidence, QueryPlan, SearchResult
+from bookrag_fast.query.plan import Answer, Evidence, QueryPlan, SearchResult
 from bookrag_fast.query.question import checked
 from bookrag_fast.query.tracing import Tracer
 from bookrag_fast.query.work import Inline, Threads, Work, drive
@@ -94,7 +94,7 @@ class Executor:
 
         The callbacks are told of the plan and the evidence as soon as they are there, on whichever
         thread that is. With ``on_text`` a model's answer is streamed: the pieces are the beginning
-        of the answer's text, perhaps none of it.
+        of the answer's text, perhaps none of it, unless they turn out to hold a model's thoughts.
         """
 
         async def ask(work: Work) -> Answer:
@@ -152,14 +152,10 @@ async def _draft(gathered: Gathered, writer: Writer) -> Draft:
     if not writer.able or not gathered.evidence:
         return await offline()
     number_of = {(e.book, e.node_id): n for n, e in enumerate(gathered.evidence, 1)}
+    asked = await inquiry.questions([sub.question for sub, _ in gathered.parts])
     parts = [
-        Part(
-            question
-            if plan.category is Category.SINGLE_HOP
-            else await prepared(inquiry, sub.question),
-            [(number_of[e.book, e.node_id], e) for e in evidence],
-        )
-        for sub, evidence in gathered.parts
+        Part(sub, [(number_of[e.book, e.node_id], e) for e in evidence])
+        for sub, (_, evidence) in zip(asked, gathered.parts, strict=True)
     ]
     if len(parts) == 1:
         return await writer.answer(parts[0], offline)

@@ -21,7 +21,7 @@ from bookrag_fast.query.inquiry import Inquiry
 from bookrag_fast.query.model_planner import decompose
 from bookrag_fast.query.plan import Category, Evidence, FilterType, QueryPlan
 from bookrag_fast.query.planner import single_hop
-from bookrag_fast.query.question import Question, worded
+from bookrag_fast.query.question import Question
 from bookrag_fast.query.ranges import pages_of
 from bookrag_fast.query.retrieve import Ranked, retrieve
 
@@ -48,7 +48,7 @@ class Gathered:
 
 async def gather(inquiry: Inquiry, budget: int, on_plan: Callable[[QueryPlan], None]) -> Gathered:
     """Plan a question and collect evidence within a budget."""
-    question = await prepared(inquiry, inquiry.text)
+    (question,) = await inquiry.questions([inquiry.text])
     plan = await decompose(inquiry, question)
     parts = plan.sub_plans or (plan,)
     if all(part.category is Category.GLOBAL for part in parts):
@@ -67,13 +67,12 @@ async def gather(inquiry: Inquiry, budget: int, on_plan: Callable[[QueryPlan], N
     on_plan(plan)
     inquiry.tracer.notes += _missing_pages(inquiry.books, plan)
     subs = list(plan.sub_plans) or [plan]
-
-    async def ranked(sub: QueryPlan) -> list[Ranked]:
-        asked = question if sub is plan else await prepared(inquiry, sub.question)
-        return await retrieve(inquiry, asked, sub)
-
     # Of several, the whole question too: one place may compare the two.
-    rankings = await inquiry.work.map(ranked, [*subs, plan] if len(subs) > 1 else subs)
+    looked_up = [*subs, plan] if len(subs) > 1 else subs
+    asked = await inquiry.questions([sub.question for sub in looked_up])
+    rankings = await inquiry.work.map(
+        lambda pair: retrieve(inquiry, *pair), list(zip(asked, looked_up, strict=True))
+    )
     evidence = await inquiry.work.run(
         lambda: within_budget(interleave([merged(r) for r in rankings]), budget)
     )
@@ -95,11 +94,6 @@ async def fill_up(inquiry: Inquiry, gathered: Gathered, budget: int) -> list[Evi
             chosen[item.book, item.node_id] = item
             left -= item.tokens
     return list(chosen.values())
-
-
-async def prepared(inquiry: Inquiry, text: str) -> Question:
-    """A checked text as a question, with its terms and its vector."""
-    return Question(text, worded(text), (await inquiry.embed([text], query=True))[0])
 
 
 def _selected(inquiry: Inquiry, plan: QueryPlan) -> list[Evidence] | None:

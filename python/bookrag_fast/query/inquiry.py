@@ -16,6 +16,7 @@ from bookrag_fast.models.protocols import FloatMatrix, Image
 from bookrag_fast.models.roles import ModelSet, Outcome, Role, RoleModel
 from bookrag_fast.prompts import RenderedPrompt, language_of, load_prompt
 from bookrag_fast.query.model_text import enclosed, told
+from bookrag_fast.query.question import Question, worded
 from bookrag_fast.query.tracing import Tracer
 from bookrag_fast.query.work import Work
 
@@ -65,6 +66,7 @@ class Inquiry:
     settings: RetrievalSettings
     work: Work
     tracer: Tracer
+    _asked: dict[str, Question] = field(default_factory=dict)
 
     @property
     def book(self) -> str:
@@ -73,6 +75,15 @@ class Inquiry:
 
     def by_id(self) -> dict[str, BookIndex]:
         return {book.meta.book_id: book for book in self.books}
+
+    async def questions(self, texts: Sequence[str]) -> list[Question]:
+        """Checked texts as questions, with their terms and vectors; each is embedded once."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._asked]
+        if new:
+            vectors = await self.embed(new, query=True)
+            for text, vector in zip(new, vectors, strict=True):
+                self._asked[text] = Question(text, worded(text), vector)
+        return [self._asked[text] for text in texts]
 
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> FloatMatrix:
         """Unit rows. Words alone carry a question whose embedder fails: its rows are zeros."""
@@ -107,12 +118,13 @@ class Inquiry:
             outcome = Outcome(None, problem=error.message)
         return self._value(call, outcome, note)
 
-    async def stream(self, call: Call, note: dict[str, Any]) -> AsyncIterator[str | None]:
-        """A model's prose in pieces; None, as the last, where the model failed as in `ask`."""
+    async def stream(self, call: Call, note: dict[str, Any]) -> AsyncIterator[str | Outcome[str]]:
+        """A model's prose in pieces, then its outcome, whose text counts; without a value where
+        the model failed, as in `ask`."""
         model = self.models.role(call.role)
         prompt = None if model is None else self._prompt(model, call, note)
         if model is None or prompt is None:
-            yield None
+            yield Outcome(None)
             return
         outcome: Outcome[str] = Outcome(None, problem="it ended without a word")
         try:
@@ -129,8 +141,8 @@ class Inquiry:
                     outcome = piece
         except ModelError as error:
             outcome = Outcome(None, problem=error.message)
-        if self._value(call, outcome, note) is None:
-            yield None
+        self._value(call, outcome, note)
+        yield outcome
 
     def room(self, role: Role, used: str, max_tokens: int) -> int:
         """Tokens of a role's context that a prompt may still take, beside a text and the reply."""

@@ -196,13 +196,12 @@ def _speaks(text: str, question: Question, books: Sequence[BookIndex]) -> bool:
 
 async def _one_place(inquiry: Inquiry, subs: Sequence[str]) -> bool:
     """Whether the same node answers every sub-question best."""
-    vectors = await inquiry.embed(subs, query=True)
+    questions = await inquiry.questions(subs)
 
     def best() -> set[tuple[int, int]]:
         places = set()
-        for text, vector in zip(subs, vectors, strict=True):
-            asked = Question(text, worded(text), vector)
-            scores = [text_reasoning(book, asked) for book in inquiry.books]
+        for question in questions:
+            scores = [text_reasoning(book, question) for book in inquiry.books]
             book = max(range(len(scores)), key=lambda b: float(scores[b].max()))
             places.add((book, int(np.argmax(scores[book]))))
         return places
