@@ -67,7 +67,7 @@ def parted(prompt: RenderedPrompt) -> str:
 def test_parts_are_answered_and_put_together() -> None:
     model = ScriptedModel(Role.ANSWER, parted)
     answer = ask(executor({Role.PLAN: says(**PLAN), Role.ANSWER: model}), COMPARE)
-    assert [p.id for p in model.asked] == ["map@1/en", "map@1/en", "reduce@1/en"]
+    assert [p.id.split("@")[0] for p in model.asked] == ["map", "map", "reduce"]
     assert answer.text == "The suction head does [1][2]."
     assert {c.node_id for c in answer.citations} == {4, 6}
     assert answer.enough
@@ -255,6 +255,40 @@ def test_an_irrelevant_picture_is_left_out() -> None:
     assert answer.notes == ()
 
 
+# --- numbers ---
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("It is 20 mm thick, of 3 layers [E1].", None),
+        ("It is 25 mm or 1,200.5 µm [E1].", "25, 1200.5"),
+        ("２０ mm [E1]", None),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_numbers_that_were_not_shown_are_not_enough(
+    answer: str, told: str | None, stream: bool
+) -> None:
+    running = executor(
+        {Role.ANSWER: lambda p: answer if stream else json.dumps({"answer": answer})}
+    )
+    made = ask(running, THICK, on_text=(lambda text: None) if stream else None)
+    assert made.enough == (told is None)
+    assert [note.rpartition(": ")[2] for note in made.notes] == ([told] if told else [])
+
+
+def test_a_reduction_may_calculate() -> None:
+    def reply(prompt: RenderedPrompt) -> str:
+        if prompt.id.startswith("map"):
+            return parted(prompt)
+        return json.dumps({"answer": "Together 3520 mm [E1][E2][E3]."})
+
+    answer = ask(executor({Role.PLAN: says(**PLAN), Role.ANSWER: reply}), COMPARE)
+    assert answer.enough
+    assert "calculated or invented: 3520" in answer.notes[0]
+
+
 # --- streams ------------------------------------------------------------------------------------
 
 
@@ -318,7 +352,7 @@ def test_a_japanese_question_is_put_in_japanese() -> None:
         Role.ANSWER, lambda p: json.dumps({"answer": f"20 mm です{first_mark(p)}。"})
     )
     answer = ask(executor({Role.ANSWER: model}), "鋼板（plate of steel）の厚さはどれくらいですか")
-    assert model.asked[0].id == "answer@1/ja"
+    assert re.fullmatch(r"answer@\d+/ja", model.asked[0].id)
     assert answer.text == "20 mm です[1]。"
 
 

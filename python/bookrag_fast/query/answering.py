@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field
 
 from bookrag_fast.models.roles import Outcome, Role
-from bookrag_fast.query.citing import MarkReader, cited, evidence_mark
+from bookrag_fast.query.citing import MarkReader, cited, evidence_mark, unshown_numbers
 from bookrag_fast.query.extractive import Draft, extract_answer
 from bookrag_fast.query.inquiry import Call, Inquiry
 from bookrag_fast.query.model_text import enclosed
@@ -31,6 +31,8 @@ Say = Callable[[str], None]
 Offline = Callable[[], Awaitable[Draft]]  # the answer without a model
 
 _NUMBER = re.compile(r"\[?[Ee]?(\d{1,6})\]?")
+_REDUCE = "reduce"
+_MOST_TOLD = 5  # numbers in a note
 _MOST_PACKS = 8  # calls of Map over one long selection
 _SMALLEST_PACK = 500  # tokens of one of them, whatever the budget
 _LARGEST_PACK = 1_000_000  # evidence for one answer was held to the budget when it was gathered
@@ -191,7 +193,7 @@ class Writer:
         lines = [enclosed("part", p.text, question=p.question) for p in partials]
         call = Call(
             Role.ANSWER,
-            "reduce",
+            _REDUCE,
             {
                 "question": question.text,
                 "task": "\n".join(f"- {s}" for s in synthesis) or "-",
@@ -221,12 +223,25 @@ class Writer:
                 draft, said = await self._streamed(call, evidence, note, self.say)
             if draft is not None:
                 note["quoted"] = len(draft.citations)
-                return draft
+                return self._held_against(draft, call)
         rest = await offline()
         if self.say is None or said is None:
             return rest
         self.say(f"\n\n{rest.text}")
         return Draft(f"{said.text}\n\n{rest.text}", [*said.citations, *rest.citations], rest.enough)
+
+    def _held_against(self, draft: Draft, call: Call) -> Draft:
+        """The draft, not enough if it states numbers that it was not shown. A reduction is there
+        to calculate: its reader is told of them, no more."""
+        shown = " ".join([*call.data.values(), *map(str, call.values.values())])
+        numbers = unshown_numbers(draft.text, shown)
+        if not numbers:
+            return draft
+        self.inquiry.tracer.say(
+            f"in no passage that the model was shown, so calculated or invented: "
+            f"{', '.join(numbers[:_MOST_TOLD])}"
+        )
+        return replace(draft, enough=draft.enough and call.prompt == _REDUCE)
 
     async def _whole(
         self, call: Call, evidence: Mapping[int, Evidence], note: dict[str, Any]

@@ -8,6 +8,7 @@ that were not shown are dropped. What is quoted comes from the book, never from 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from bookrag_fast.index.lexicon import STOP_WORDS, tokenize
@@ -17,11 +18,13 @@ from bookrag_fast.query.plan import Citation, Evidence
 from bookrag_fast.query.sentences import split_sentences
 from bookrag_fast.query.synthesizers import BY_LINE, LONGEST_QUOTE, cite
 
-__all__ = ["MarkReader", "cited", "evidence_mark"]
+__all__ = ["MarkReader", "cited", "evidence_mark", "unshown_numbers"]
 
 _NUMBERS = r"\s*[Ee]?\s*\d{1,6}(?:\s*[,;、，]\s*[Ee]?\s*\d{1,6}){0,15}\s*"
 _MARK = re.compile(rf"\s{{0,64}}[\[［【]({_NUMBERS})[\]］】]")
 _OPEN = re.compile(r"[\[［【][^\]］】]{0,160}\Z")  # may yet become a mark
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_IDS = re.compile(r'\[E?\d+\]|\s(?:id|node)="[^"]*"')  # marks, and what a passage is called
 _OVERLONG = 4  # times what is given out, marks and white space included, is read of a text
 _SPACES = re.compile(r"(\s{64})\s+")
 _BRACKETED = re.compile(r"\[\d{1,6}(?:\s*,\s*\d{1,6})*\]")
@@ -102,6 +105,19 @@ def cited(numbers: Iterable[int], evidence: Mapping[int, Evidence], said: str) -
     """Citations of shown passages, each with the piece of it that says most of what is ``said``."""
     words = set(tokenize(said)) - STOP_WORDS
     return [cite(evidence[n], _quote(evidence[n], words)) for n in numbers if n in evidence]
+
+
+def unshown_numbers(said: str, shown: str) -> list[str]:
+    """Numbers of two digits or more that an answer says and nothing that was shown does: they are
+    calculated or invented. Marks and ids are no numbers."""
+    there = set(_numbers(_IDS.sub("", shown)))
+    return [n for n in dict.fromkeys(_numbers(_IDS.sub("", said))) if n not in there]
+
+
+def _numbers(text: str) -> list[str]:
+    digits = unicodedata.normalize("NFKC", text)
+    found = (match.replace(",", "") for match in _NUMBER.findall(digits))
+    return [number for number in found if len(number) > 1]
 
 
 def _quote(item: Evidence, words: Collection[str]) -> str:

@@ -20,7 +20,7 @@ __all__ = ["SectionsReply", "select_sections"]
 
 FloatArray = npt.NDArray[np.float32]
 
-_MOST_LISTED = 200  # sections shown to a model
+_MOST_LISTED = 80  # sections shown to a model
 _LONGEST_TITLE = 120  # characters
 _REPLY_TOKENS = 256
 
