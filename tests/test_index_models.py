@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bookrag_fast import Library
@@ -73,9 +74,10 @@ def test_work_of_models_is_told_on_worker_threads(tmp_path: Path) -> None:
             assert lib.books() == [] or step.stage == "done"
 
         book = lib.add(file, progress=progress)
-        summary = lib.search("waterwheel", books=[book.id])
+        found = lib.index(book.id).lexicon.scores(["waterwheel"])
         stages = list(dict.fromkeys(p.stage for p in told if p.stage != "done"))
         node = lib.node(book.id, 1)
+        nodes = lib.index(book.id).nodes
         tree = lib.tree(book.id).to_json()
     assert stages == ["parse", "tree", "sections", "summarise", "extract", "resolve", "embed",
                       "save"]  # fmt: skip
@@ -88,7 +90,9 @@ def test_work_of_models_is_told_on_worker_threads(tmp_path: Path) -> None:
     assert node["summary"] == "It has a waterwheel."
     assert tree["children"][0]["summary"] == "It has a waterwheel."
     assert "summary" not in tree
-    assert summary  # a section is found by its summary
+    assert np.flatnonzero(found).tolist() == [  # a section is found by its summary
+        n.node_id for n in nodes if n.summary
+    ]
 
 
 def test_steps_are_told_one_at_a_time_and_in_order(tmp_path: Path) -> None:
