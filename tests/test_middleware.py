@@ -187,6 +187,62 @@ def test_a_retry_queues_at_the_rate_limit_again_and_holds_no_place_meanwhile(
         assert sum(start <= at < start + 60 for at in inner.started) <= 30
 
 
+class _Limited(Inner):
+    """A server that lets ``rpm`` calls a minute through, and says so to the others."""
+
+    def __init__(self, rpm: float, *, burst: int, retry_after: float | None) -> None:
+        super().__init__(lambda n, _: self._answer())
+        self.rpm, self.burst, self.retry_after = rpm, burst, retry_after
+        self.level, self.at, self.refused = float(burst), 0.0, 0
+
+    async def _answer(self) -> str:
+        now = asyncio.get_running_loop().time()
+        self.level = min(self.burst, self.level + (now - self.at) * self.rpm / 60)
+        self.at = now
+        if self.level < 1 - 1e-6:
+            await asyncio.sleep(0.02)
+            self.refused += 1
+            raise ModelRateLimitError("429", retry_after=self.retry_after)
+        self.level -= 1
+        await asyncio.sleep(1)
+        return "ok"
+
+
+@pytest.mark.parametrize("retry_after", [None, 1.0, 5.0])
+@pytest.mark.parametrize(("rpm", "burst"), [(60, 1), (60, 6), (500, 50)])
+def test_a_limit_that_nobody_has_told_is_found_and_no_call_lost(
+    tmp_path: Path, rpm: int, burst: int, retry_after: float | None
+) -> None:
+    inner = _Limited(rpm, burst=burst, retry_after=retry_after)
+    model, _ = guarded(inner, tmp_path, concurrency=64)
+    replies, seconds = virtually(took(model.complete_batch([request(str(i)) for i in range(300)])))
+    assert all(isinstance(reply, Completion) for reply in replies)
+    assert seconds < 1.3 * (300 - burst) / rpm * 60 + 30 * (retry_after or 0.0)
+    assert inner.refused < 64 + 0.25 * 300
+
+
+def test_a_server_that_never_lets_anybody_in_is_given_up(tmp_path: Path) -> None:
+    inner = _Limited(0, burst=0, retry_after=None)
+    model, shared = guarded(inner, tmp_path, timeout_s=20, concurrency=8)
+    replies, seconds = virtually(took(model.complete_batch([request(str(i)) for i in range(300)])))
+    assert all(isinstance(reply, ModelUnavailableError) for reply in replies)
+    assert seconds < 60
+    assert inner.refused < 100
+    assert spent(shared).failures == inner.refused
+
+
+def test_a_pause_holds_those_who_wait_for_a_place_too(tmp_path: Path) -> None:
+    def does(n: int, _: Any) -> Any:
+        return ModelRateLimitError("slow down", retry_after=7.0) if n == 0 else "ok"
+
+    inner = Inner(does)
+    model, _ = guarded(inner, tmp_path, concurrency=1)
+    virtually(model.complete_batch([request(str(i)) for i in range(5)]))
+    start, *others = inner.started
+    assert len(others) == 5
+    assert min(others) - start >= 7.0
+
+
 # --- circuit breaker --------------------------------------------------------------------------
 
 
@@ -249,7 +305,7 @@ def test_only_one_call_probes_and_a_cancelled_one_leaves_that_to_another(tmp_pat
 
 def test_429_does_not_open_the_circuit(tmp_path: Path) -> None:
     def does(n: int, _: Any) -> Any:
-        return ModelRateLimitError("429", retry_after=1.0) if n < 20 else "ok"
+        return ModelRateLimitError("429", retry_after=1.0) if n < 12 else "ok"
 
     model, _ = guarded(Inner(does), tmp_path, concurrency=20)
     replies = virtually(model.complete_batch([request(str(i)) for i in range(40)]))

@@ -16,14 +16,15 @@ async def test_a_fault_ends_in_a_value_or_the_offline_answer(case: Case, tmp_pat
     seen = await run(case, tmp_path)
     assert seen.outcome == case.outcome, seen.problem
     assert seen.steps == case.steps
-    assert (seen.spent.calls, seen.spent.failures) == (case.calls, case.failures)
+    assert seen.spent.calls == case.calls
+    assert seen.spent.failures == case.failures or case.failures is None
     if not case.tls:
-        assert seen.requests == case.calls + case.failures + case.uncounted
+        assert seen.requests == seen.spent.calls + seen.spent.failures + case.uncounted
     if case.way in ("ask", "stream"):
         assert seen.spent.prompt_tokens == seen.stated + case.wasted
     assert case.least_s <= seen.seconds < TIMEOUT_S + _SLACK_S
     if seen.outcome != "value":
         assert seen.problem
     if not case.tls:
-        works_again = "429, Retry-After: 3600" not in case.name  # it asked for more than that
+        works_again = case.name not in ("429 for ever", "429, Retry-After: 3600")  # not so soon
         assert (seen.again == "value") == works_again

@@ -23,12 +23,14 @@ class CircuitOpenError(ModelUnavailableError):
 
 
 class Breaker:
-    """Closed at first. Opens after eight failures in a row; when it has cooled down one call goes
-    out as a probe, whose end closes it or opens it for twice as long. Times are seconds of the
-    loop's clock."""
+    """Closed at first. Opens after eight failures in a row, or when for ``patience_s`` no call got
+    more than 429; when it has cooled down one call goes out as a probe, whose end closes it or
+    opens it for twice as long. Times are seconds of the loop's clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_s: float) -> None:
+        self._patience_s = patience_s
         self._failures = 0
+        self._refused_since: float | None = None
         self._cool_down = 0.0  # 0: closed
         self._until = 0.0
         self._probing = False
@@ -56,7 +58,15 @@ class Breaker:
         if self._cool_down:
             self._cool_down, self._until = 0.0, 0.0
             self._probe_ended()
-        self._failures = 0
+        self._failures, self._refused_since = 0, None
+
+    def refused(self, now: float) -> None:
+        """The server answered that there are too many calls."""
+        since = self._refused_since
+        self.answered()
+        self._refused_since = now if since is None else since
+        if now - self._refused_since > self._patience_s:
+            self.open(_LONGEST_COOL_DOWN_S, now)
 
     def failed(self, now: float, *, probe: bool) -> None:
         self._failures += 1

@@ -61,6 +61,7 @@ class Call:
     place: Place | None = field(default=None, compare=False)
     deadline: float = inf  # by the loop's clock
     taken_tokens: int = 0  # from the rate limit, over all attempts
+    pace: int = 0  # which of the rate limit's it was let go at
 
     @property
     def tokens(self) -> int:

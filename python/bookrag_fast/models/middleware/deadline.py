@@ -26,9 +26,9 @@ class Deadline:
         self._timeout_s = timeout_s
 
     async def __call__(self, call: Call, ahead: Next) -> Reply:
-        return await within(call.deadline, _awaited(ahead, call), self.passed)
+        return await within(call.deadline, _awaited(ahead, call), self._passed)
 
-    def passed(self) -> ModelTimeoutError:
+    def _passed(self) -> ModelTimeoutError:
         return ModelTimeoutError(
             f"model {self._model!r} did not answer within {self._timeout_s:g} s; "
             "the call was cancelled",

@@ -13,6 +13,10 @@ __all__ = ["Bucket", "RateLimit"]
 
 _MINUTE = 60.0
 _BURST = 0.1  # of a minute's amount may go at once
+# Between two calls of a server that refuses some. Near its limit one in fourteen is refused.
+_FIRST_GAP_S, _LEAST_GAP_S, _LONGEST_GAP_S = 0.1, 0.001, 10.0
+_APART, _CLOSER, _MUCH_CLOSER = 1.5, 0.97, 0.9
+_USUAL_REPLIES = 14  # more in a row say that the limit is further away
 
 
 class Bucket:
@@ -53,7 +57,11 @@ class _Waiter(NamedTuple):
 class RateLimit:
     """First come, first served; a call that is made again is before all that came to the stack
     later. A call takes its estimated tokens, and the difference to what it really took is settled
-    when its reply is there."""
+    when its reply is there.
+
+    A server may have limits that nobody has told. When it answers 429, calls go further apart, by
+    half each time, and come closer again with every reply; so few go out in vain, and those that
+    wait do so here, where no deadline runs."""
 
     def __init__(
         self, *, requests_per_minute: int | None = None, tokens_per_minute: int | None = None
@@ -64,6 +72,10 @@ class RateLimit:
         self._line: list[_Waiter] = []  # a heap
         self._timer: asyncio.TimerHandle | None = None
         self._paused_until = 0.0
+        self._next_at = 0.0
+        self._gap = 0.0  # seconds between two calls
+        self._replies = 0  # since the gap grew
+        self._pace = 0  # counts how often it was slowed down or stopped
         self._begun = False
 
     async def __call__(self, call: Call, ahead: Next) -> Reply:
@@ -71,9 +83,10 @@ class RateLimit:
         try:
             reply = await ahead(call)
         except CircuitOpenError as error:
-            if not error.sent:
-                self._put_back(1, call.taken_tokens)
+            self._next_at = 0.0  # its turn is the next one's
+            self._put_back(*((0, 0) if error.sent else (1, call.taken_tokens)))
             raise
+        self._answered()
         used = reply.usage.prompt_tokens + reply.usage.completion_tokens
         self._put_back(0, call.taken_tokens - used)
         return reply
@@ -97,11 +110,34 @@ class RateLimit:
                     self._serve(loop)
                 raise
         call.taken_tokens += tokens
+        call.pace = self._pace
+
+    def overtaken(self, call: Call) -> bool:
+        """Whether calls were slowed down or stopped after this one was let go. If it has not gone
+        out yet it should `give_up` its turn and `take` another."""
+        return call.pace != self._pace
+
+    def give_up(self, call: Call) -> None:
+        call.taken_tokens -= call.tokens
+        self._put_back(1, call.tokens)
 
     def pause(self, seconds: float) -> None:
         """Let nobody go for a while: the server said so."""
-        now = asyncio.get_running_loop().time()
-        self._paused_until = max(self._paused_until, now + seconds)
+        self._pace += 1
+        until = asyncio.get_running_loop().time() + seconds
+        self._paused_until = max(self._paused_until, until)
+
+    def refused(self, call: Call) -> None:
+        """The server has answered 429. Of the calls that were out together one counts."""
+        if call.pace == self._pace:
+            self._pace += 1
+            self._gap = min(max(self._gap * _APART, _FIRST_GAP_S), _LONGEST_GAP_S)
+            self._replies = 0
+
+    def _answered(self) -> None:
+        self._replies += 1
+        closer = _CLOSER if self._replies <= _USUAL_REPLIES else _MUCH_CLOSER
+        self._gap = self._gap * closer if self._gap > _LEAST_GAP_S else 0.0
 
     def _put_back(self, requests: int, tokens: int) -> None:
         loop = asyncio.get_running_loop()
@@ -120,11 +156,13 @@ class RateLimit:
             self._tokens = None if per_minute is None else Bucket(per_minute, now, whole=False)
         return max(
             self._paused_until - now,
+            self._next_at - now,
             0.0 if self._requests is None else self._requests.wait(1, now),
             0.0 if self._tokens is None else self._tokens.wait(tokens, now),
         )
 
     def _let_go(self, tokens: int, now: float) -> None:
+        self._next_at = now + self._gap
         if self._requests is not None:
             self._requests.take(1, now)
         if self._tokens is not None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections.abc import Callable
 from random import Random
 
 from bookrag_fast.errors import (
@@ -17,7 +16,6 @@ from bookrag_fast.errors import (
 )
 from bookrag_fast.models.middleware.breaker import Breaker, CircuitOpenError
 from bookrag_fast.models.middleware.call import Call, Next, Reply
-from bookrag_fast.models.middleware.deadline import within
 from bookrag_fast.models.middleware.rate import RateLimit
 
 __all__ = ["Retry"]
@@ -31,16 +29,19 @@ _LONGEST_REST_S = 600.0  # that a server can ask for
 class Retry:
     """Which failures are worth another attempt, and when.
 
-    * `ModelUnavailableError` (with 429): up to ``retries`` times, after a pause drawn evenly from
-      0 to 0.5, 1, 2 … 20 s, or as long as ``Retry-After`` says, during which no other call of the
-      model goes out either. A pause that would pass the deadline is not begun.
+    * `ModelUnavailableError`: up to ``retries`` times, after a pause drawn evenly from 0 to 0.5,
+      1, 2 … 20 s, or as long as ``Retry-After`` says, during which no other call of the model goes
+      out either. A pause that would pass the deadline is not begun.
+    * `ModelRateLimitError` the same way, but as often as the deadline allows: who is told to come
+      later is let in some time.
     * `ModelReplyError`: once, at once. A reply that is none is rarely better the third time.
     * `ModelTimeoutError`: never; an attempt may take all that is left of the deadline.
     * `ModelRefusedError`: never; the call is wrong.
     * After the first piece of a streamed reply: never; pieces cannot be called back.
 
-    Failures in a row open the circuit (`Breaker`); 429 is no failure, but a server that works. A
-    call waits for a circuit that is open for a few seconds more, and fails at once for longer.
+    Failures in a row open the circuit (`Breaker`); 429 is no failure, but a server that works,
+    unless it is all that anybody gets for as long as a call may take. A call waits for a circuit
+    that is open for a few seconds more, and fails at once for longer.
     ``failed`` is told of every attempt that brought no reply.
     """
 
@@ -51,7 +52,6 @@ class Retry:
         timeout_s: float,
         retries: int,
         rate: RateLimit,
-        late: Callable[[], ModelTimeoutError],
         failed: Callable[[Call, ModelError], None],
         random: Random,
     ) -> None:
@@ -59,17 +59,17 @@ class Retry:
         self._timeout_s = timeout_s
         self._retries = retries
         self._rate = rate
-        self._late = late
         self._failed = failed
         self._random = random
-        self._breaker = Breaker()
+        self._breaker = Breaker(timeout_s)
 
     async def __call__(self, call: Call, ahead: Next) -> Reply:
         now = asyncio.get_running_loop().time
         call.deadline = now() + self._timeout_s
-        attempts, odd_replies = 0, 0
+        sent, failures, odd_replies = 0, 0, 0
         while True:
-            await self._admitted(call, attempts)
+            await self._let_out(call, sent > 0)
+            sent += 1
             try:
                 return await self._attempt(call, ahead)
             except ModelReplyError:
@@ -78,13 +78,21 @@ class Retry:
                     raise
                 pause = 0.0
             except ModelUnavailableError as error:
-                attempts += 1
-                pause = self._pause(attempts, error)
-                if attempts > self._retries or now() + pause >= call.deadline or _begun(call):
+                failures += not isinstance(error, ModelRateLimitError)
+                pause = self._pause(sent, error)
+                if failures > self._retries or now() + pause >= call.deadline or _begun(call):
                     raise
             await self._again(call, pause)
 
-    async def _admitted(self, call: Call, attempts: int) -> None:
+    async def _let_out(self, call: Call, sent: bool) -> None:
+        """Returns when the call may go out here and now."""
+        await self._admitted(call, sent)
+        while self._rate.overtaken(call):  # while it waited for a place
+            self._rate.give_up(call)
+            await self._queue(call)
+            await self._admitted(call, sent)
+
+    async def _admitted(self, call: Call, sent: bool) -> None:
         """Returns when the circuit lets the call through."""
         now = asyncio.get_running_loop().time
         patience = min(now() + _PATIENCE_S, call.deadline)
@@ -96,9 +104,12 @@ class Retry:
                     f"model {self._model!r} failed many times in a row and is left alone {until}",
                     "see whether its server is up: `bookrag doctor`",
                     retry_after=min(wait, _LONGEST_REST_S),
-                    sent=attempts > 0,
+                    sent=sent,
                 )
-            await self._aside(call, partial(self._breaker.changed, min(wait, left)))
+            if call.place is not None:
+                call.place.leave()
+            await self._breaker.changed(min(wait, left))
+            await self._queue(call, rate=False)
 
     async def _attempt(self, call: Call, ahead: Next) -> Reply:
         now = asyncio.get_running_loop().time
@@ -107,8 +118,10 @@ class Retry:
             reply = await ahead(call)
         except ModelError as error:
             self._failed(call, error)
-            down = isinstance(error, ModelUnavailableError | ModelTimeoutError)
-            if down and not isinstance(error, ModelRateLimitError):
+            if isinstance(error, ModelRateLimitError):
+                self._breaker.refused(now())
+                self._rate.refused(call)
+            elif isinstance(error, ModelUnavailableError | ModelTimeoutError):
                 self._breaker.failed(now(), probe=probe)
             else:
                 self._breaker.answered()
@@ -119,9 +132,9 @@ class Retry:
         self._breaker.answered()
         return reply
 
-    def _pause(self, attempts: int, error: ModelUnavailableError) -> float:
+    def _pause(self, sent: int, error: ModelUnavailableError) -> float:
         """Seconds before the next attempt. A server that asks to be left alone is, by all."""
-        longest = min(_FIRST_PAUSE_S * 2 ** (attempts - 1), _LONGEST_PAUSE_S)
+        longest = min(_FIRST_PAUSE_S * 2 ** (sent - 1), _LONGEST_PAUSE_S)
         pause = self._random.uniform(0, longest)
         asked = error.retry_after
         if asked is None or not asked > 0:
@@ -134,25 +147,23 @@ class Retry:
         return asked + min(pause, _FIRST_PAUSE_S)
 
     async def _again(self, call: Call, pause: float) -> None:
-        """What comes before a further attempt."""
+        """What comes before a further attempt: a pause, within the deadline, then the lines."""
+        if call.place is not None:
+            call.place.leave()
+        await asyncio.sleep(pause)
+        await self._queue(call)
 
-        async def waits() -> None:
-            await asyncio.sleep(pause)
+    async def _queue(self, call: Call, *, rate: bool = True) -> None:
+        """Wait in the lines again. It is no time of the model, as it was none the first time."""
+        now = asyncio.get_running_loop().time
+        begun = now()
+        if call.place is not None:
+            call.place.leave()
+        if rate:
             await self._rate.take(call)
-
-        await self._aside(call, waits)
-
-    async def _aside(self, call: Call, waits: Callable[[], Awaitable[None]]) -> None:
-        """Wait without holding a place, until the deadline."""
-
-        async def without_place() -> None:
-            if call.place is not None:
-                call.place.leave()
-            await waits()
-            if call.place is not None:
-                await call.place.enter()
-
-        await within(call.deadline, without_place(), self._late)
+        if call.place is not None:
+            await call.place.enter()
+        call.deadline += now() - begun
 
 
 def _begun(call: Call) -> bool:

@@ -16,10 +16,11 @@
   they come: before each further one the retry stage gives the call's place back, sleeps, takes
   from the rate limit again and then a place. So a pause holds up nobody, and no retry exceeds the
   limits; and since lines are served by when a call came to the stack, it is at the head of both.
-  When the server says for how long it wants no calls, the rate limit stops for all. The circuit
-  breaker is the retry stage's too: it counts attempts.
+  When the server says that there are too many, or for how long it wants none, the rate limit slows
+  down or stops for all. The circuit breaker is the retry stage's too: it counts attempts.
 * **Deadline** holds for a call with all its attempts and their pauses, so the retry stage sets it,
-  absolute, as it is entered: waiting for limits before the first attempt is no time of the model.
+  absolute, as it is entered, and moves it by what the call waits for limits again: that is no time
+  of the model, before any attempt.
   The stage itself is innermost, since what has to be cut off at that time is the client's call.
 
 State lives on the loop of the library's `LoopRunner`; nothing in here is locked. A stage is a
@@ -84,13 +85,11 @@ def stack(
         requests_per_minute=settings.requests_per_minute,
         tokens_per_minute=settings.tokens_per_minute,
     )
-    deadline = Deadline(name, settings.timeout_s)
     retry = Retry(
         name,
         timeout_s=settings.timeout_s,
         retries=settings.retries,
         rate=rate,
-        late=deadline.passed,
         failed=usage.failed,
         random=services.random,
     )
@@ -99,7 +98,8 @@ def stack(
         stages.append(Cache(services.cache, codec))
     if services.budget is not None and services.budget.limited:
         stages.append(Spending(services.budget, settings.price))
-    stages += [rate, Concurrency(settings.concurrency, role_limits), retry, deadline]
+    stages += [rate, Concurrency(settings.concurrency, role_limits), retry]
+    stages.append(Deadline(name, settings.timeout_s))
     ahead = client
     for stage in reversed(stages):
         ahead = partial(stage, ahead=ahead)
