@@ -260,12 +260,11 @@ def test_a_dead_server_is_left_alone_then_probed(tmp_path: Path) -> None:
         for i in range(8):
             assert isinstance((await took(model.complete(request(str(i)))))[0], ModelError)
         assert inner.calls == 8
-        # Open for two seconds, which a call waits for; the probe fails, then for four, eight …
-        for cool_down, calls in ((2.0, 9), (4.0, 10)):
-            error, seconds = await took(model.complete(request()))
-            assert "refused" in str(error)
-            assert seconds == pytest.approx(cool_down, abs=0.01)
-            assert inner.calls == calls
+        # Open for two seconds; the probe fails, then for four, which is all that calls wait for.
+        error, seconds = await took(model.complete(request()))
+        assert isinstance(error, ModelUnavailableError)
+        assert seconds == pytest.approx(6.0, abs=0.6)
+        assert np.diff(inner.started)[-2:].tolist() == pytest.approx([2.0, 4.0], abs=0.6)
         error, seconds = await took(model.complete(request()))
         assert isinstance(error, ModelUnavailableError)
         assert "8 s more" in str(error)
@@ -273,12 +272,50 @@ def test_a_dead_server_is_left_alone_then_probed(tmp_path: Path) -> None:
         assert inner.calls == 10
         await asyncio.sleep(8.01)
         up = True
-        probe, other = await asyncio.gather(
-            model.complete(request("probe")), model.complete(request("other"))
-        )
-        assert probe.text == other.text == "up"
+        assert (await model.complete(request("probe"))).text == "up"
+        assert (await model.complete(request("other"))).text == "up"
 
     virtually(story())
+
+
+class _Outage(Inner):
+    """A server that is down from its fifth second on, for some time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(lambda n, _: self._answer())
+        self.seconds = seconds
+
+    async def _answer(self) -> str:
+        if 5 <= asyncio.get_running_loop().time() - self.started[0] < 5 + self.seconds:
+            await asyncio.sleep(0.01)
+            raise ModelUnavailableError("refused")
+        await asyncio.sleep(1)
+        return "up"
+
+
+@pytest.mark.parametrize("concurrency", [4, 64])
+@pytest.mark.parametrize("seconds", [1, 4, 10, 25])
+def test_an_outage_shorter_than_the_deadline_loses_no_call(
+    tmp_path: Path, seconds: float, concurrency: int
+) -> None:
+    model, _ = guarded(_Outage(seconds), tmp_path, concurrency=concurrency)
+    requests = [request(str(i)) for i in range(400)]
+    replies, all_of_it = virtually(took(model.complete_batch(requests)))
+    assert all(isinstance(reply, Completion) for reply in replies)
+    assert all_of_it < 400 / concurrency + 2 * seconds + 10
+
+
+def test_a_longer_outage_is_waited_for_once_then_calls_fail_at_once(tmp_path: Path) -> None:
+    inner = _Outage(1e6)
+    model, shared = guarded(inner, tmp_path, concurrency=4, timeout_s=30)
+    requests = [request(str(i)) for i in range(400)]
+    replies, seconds = virtually(took(model.complete_batch(requests)))
+    done = [reply for reply in replies if isinstance(reply, Completion)]
+    assert len(done) == 20
+    assert seconds < 5 + 30 + 2
+    assert inner.calls < 20 + 20
+    total = spent(shared)
+    assert (total.calls, total.calls + total.failures) == (20, inner.calls)
 
 
 def test_only_one_call_probes_and_a_cancelled_one_leaves_that_to_another(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ __all__ = ["Breaker", "CircuitOpenError"]
 
 _FAILURES = 8  # in a row, of any calls of the model
 _COOL_DOWN_S = 2.0  # at first; doubled whenever the probe fails too
-_LONGEST_COOL_DOWN_S = 60.0
+_LONGEST_COOL_DOWN_S = 15.0
+_REFUSED_S = 60.0  # when nobody gets more than 429
+_PATIENCE_S = 5.0  # with a server that has never answered
 
 
 class CircuitOpenError(ModelUnavailableError):
@@ -25,11 +27,17 @@ class CircuitOpenError(ModelUnavailableError):
 class Breaker:
     """Closed at first. Opens after eight failures in a row, or when for ``patience_s`` no call got
     more than 429; when it has cooled down one call goes out as a probe, whose end closes it or
-    opens it for twice as long. Times are seconds of the loop's clock."""
+    opens it for twice as long. Times are seconds of the loop's clock.
+
+    Calls may wait for a server that worked and is down for less than ``patience_s``: it is often
+    there again soon, and a batch would be lost in the meantime. Then they are to fail at once.
+    """
 
     def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s
+        self._worked = False
         self._failures = 0
+        self._down_since = 0.0
         self._refused_since: float | None = None
         self._cool_down = 0.0  # 0: closed
         self._until = 0.0
@@ -41,6 +49,11 @@ class Breaker:
         if not self._cool_down:
             return 0.0
         return inf if self._probing else max(0.0, self._until - now)
+
+    def given_up(self, now: float) -> bool:
+        """Whether it is no use to wait."""
+        patience = self._patience_s if self._worked else _PATIENCE_S
+        return now - self._down_since >= patience
 
     async def changed(self, seconds: float) -> None:
         """Wait until a probe has ended, however it did, but no longer than so."""
@@ -58,7 +71,7 @@ class Breaker:
         if self._cool_down:
             self._cool_down, self._until = 0.0, 0.0
             self._probe_ended()
-        self._failures, self._refused_since = 0, None
+        self._worked, self._failures, self._refused_since = True, 0, None
 
     def refused(self, now: float) -> None:
         """The server answered that there are too many calls."""
@@ -66,9 +79,10 @@ class Breaker:
         self.answered()
         self._refused_since = now if since is None else since
         if now - self._refused_since > self._patience_s:
-            self.open(_LONGEST_COOL_DOWN_S, now)
+            self.open(_REFUSED_S, now)
 
     def failed(self, now: float, *, probe: bool) -> None:
+        self._down_since = self._down_since if self._failures else now
         self._failures += 1
         if probe and self._cool_down:
             self.open(min(2 * self._cool_down, _LONGEST_COOL_DOWN_S), now)

@@ -22,7 +22,6 @@ __all__ = ["Retry"]
 
 _FIRST_PAUSE_S = 0.5  # at most; twice that before the next attempt, and so on
 _LONGEST_PAUSE_S = 20.0
-_PATIENCE_S = 5.0  # with an open circuit; beyond it calls fail at once
 _LONGEST_REST_S = 600.0  # that a server can ask for
 
 
@@ -40,8 +39,9 @@ class Retry:
     * After the first piece of a streamed reply: never; pieces cannot be called back.
 
     Failures in a row open the circuit (`Breaker`); 429 is no failure, but a server that works,
-    unless it is all that anybody gets for as long as a call may take. A call waits for a circuit
-    that is open for a few seconds more, and fails at once for longer.
+    unless it is all that anybody gets for as long as a call may take. While the server has been
+    down for less than that, calls wait for it, until their deadlines; then they fail at once, but
+    for a probe now and then. A probe that fails counts as no attempt of its call.
     ``failed`` is told of every attempt that brought no reply.
     """
 
@@ -70,15 +70,16 @@ class Retry:
         while True:
             await self._let_out(call, sent > 0)
             sent += 1
+            probe = self._breaker.go()
             try:
-                return await self._attempt(call, ahead)
+                return await self._attempt(call, ahead, probe)
             except ModelReplyError:
                 odd_replies += 1
                 if odd_replies > 1 or self._retries == 0 or _begun(call):
                     raise
                 pause = 0.0
             except ModelUnavailableError as error:
-                failures += not isinstance(error, ModelRateLimitError)
+                failures += not (probe or isinstance(error, ModelRateLimitError))
                 pause = self._pause(sent, error)
                 if failures > self._retries or now() + pause >= call.deadline or _begun(call):
                     raise
@@ -95,10 +96,9 @@ class Retry:
     async def _admitted(self, call: Call, sent: bool) -> None:
         """Returns when the circuit lets the call through."""
         now = asyncio.get_running_loop().time
-        patience = min(now() + _PATIENCE_S, call.deadline)
         while (wait := self._breaker.wait(now())) > 0:
-            left = patience - now()
-            if left <= 0 or left < wait < math.inf:
+            left = call.deadline - now()
+            if left <= 0 or left < wait < math.inf or self._breaker.given_up(now()):
                 until = "until a probe ends" if wait == math.inf else f"for {wait:.0f} s more"
                 raise CircuitOpenError(
                     f"model {self._model!r} failed many times in a row and is left alone {until}",
@@ -111,9 +111,8 @@ class Retry:
             await self._breaker.changed(min(wait, left))
             await self._queue(call, rate=False)
 
-    async def _attempt(self, call: Call, ahead: Next) -> Reply:
+    async def _attempt(self, call: Call, ahead: Next, probe: bool) -> Reply:
         now = asyncio.get_running_loop().time
-        probe = self._breaker.go()
         try:
             reply = await ahead(call)
         except ModelError as error:
