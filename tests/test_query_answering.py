@@ -123,6 +123,17 @@ def test_parts_stand_as_they_are_without_a_reduction() -> None:
     )
 
 
+def test_a_reduction_that_forgets_its_passages_is_not_given() -> None:
+    def reply(prompt: RenderedPrompt) -> str:
+        if prompt.id.startswith("map"):
+            return parted(prompt)
+        return json.dumps({"answer": "Who knows?", "enough": False})
+
+    answer = ask(executor({Role.PLAN: says(**PLAN), Role.ANSWER: reply}), COMPARE)
+    assert answer.text == "It is 20 mm.\nIt is 3.5 metres."
+    assert "the partial answers stand as they are" in answer.notes[0]
+
+
 # --- long selections ----------------------------------------------------------------------------
 
 

@@ -252,7 +252,8 @@ class Writer:
         reader = MarkReader(evidence, most=_LONGEST_ANSWER)
         text = reader.whole(reply.answer)
         numbers = _united(reader.cited, reply.citations, evidence)
-        if not text or (reply.enough and not numbers):
+        # That the book does not tell needs no passage; but partial answers had theirs.
+        if not text or (not numbers and (reply.enough or call.prompt == _REDUCE)):
             note["by"] = "rules"
             self.inquiry.tracer.say(
                 f"the answering model named no passage that it was shown: {call.instead}"
