@@ -248,7 +248,7 @@ def gone(book: BookIndex, node: int) -> bytes:
     [
         (down, lambda b, n: b"png", "the model that sees failed (the model is down): the caption"),
         (says(description="x"), lambda b, n: None, "the book has no picture of it"),
-        (says(description="x"), gone, "the file /books/pump.pdf has gone"),
+        (says(description="x"), gone, "cannot be drawn from: document"),
     ],
 )
 def test_a_figure_that_cannot_be_seen_has_its_caption(
@@ -257,6 +257,7 @@ def test_a_figure_that_cannot_be_seen_has_its_caption(
     answer, vision = with_figure(seen, picture_of)
     assert len(answer.notes) == 1
     assert note in answer.notes[0]
+    assert "/books" not in json.dumps(answer.to_json())
     assert "What a model sees" not in vision.answered
 
 

@@ -166,15 +166,12 @@ def test_models_of_other_work_do_not_make_questions_wait() -> None:
 
 def test_a_planner_that_fails_is_replaced_and_said() -> None:
     answer = ask(executor({Role.PLAN: down}), THICK)
-    assert (
-        answer.notes
-        == (
-            "the planning model failed (the model is down): planned by rules",
-            "the planning model failed (the model is down): sections chosen by relevance",
-        )[: len(answer.notes)]
-    )
+    assert answer.notes == ("the planning model failed (the model is down): planned by rules",)
     assert (answer.text, answer.citations) == (OFFLINE.text, OFFLINE.citations)
-    assert answer.usage.model_calls == len(answer.notes)
+    assert answer.usage.model_calls == 1
+    decided = detail(answer, "Decompose")
+    assert (decided["by"], decided["steps"]) == ("rules", ["offline"])
+    assert decided["problem"] == "the model is down"
 
 
 # --- Extract, Select_by_Section, Text_Reasoning -------------------------------------------------
@@ -202,6 +199,15 @@ def test_extract_prefers_the_type_that_the_model_names() -> None:
     assert entities(result) == {"Pressure"}
 
 
+def test_extract_links_in_each_book_what_that_book_has() -> None:
+    bare = replace(OTHER, entities=(replace(OTHER.entities[0], name="impeller", aliases=()),
+                                    *OTHER.entities[1:]))  # fmt: skip
+    for question in ("What is a pump?", "pump impeller", "zzz"):
+        both = search(executor(), question, [INDEX, bare])
+        alone = [search(executor(), question, [book]) for book in (INDEX, bare)]
+        assert entities(both) == entities(alone[0]) | entities(alone[1])
+
+
 def test_extract_without_its_model_is_as_before() -> None:
     result = search(executor({Role.EXTRACT: down}), THICK)
     assert result.evidence == search(executor(), THICK).evidence
@@ -223,6 +229,18 @@ def test_sections_are_chosen_from_the_list_only() -> None:
     chosen = detail(result, "Select_by_Section")
     assert chosen["sections"] == ["1.1 Wiring"]
     assert result.evidence[0].node_id == 6
+
+
+def test_sections_without_their_model_are_as_before() -> None:
+    settings = RetrievalSettings(added_sections=1)
+    plan = ScriptedModel(
+        Role.PLAN, lambda p: '{"category": "single-hop"}' if p.id.startswith("plan") else None
+    )
+    result = search(executor({Role.PLAN: plan}, settings=settings), THICK)
+    assert result.evidence == search(executor(settings=settings), THICK).evidence
+    assert result.notes == (
+        "the planning model failed (the model is down): sections chosen by relevance",
+    )
 
 
 def test_nothing_is_asked_where_all_sections_are_looked_at() -> None:

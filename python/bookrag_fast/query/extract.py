@@ -44,10 +44,16 @@ async def extract_entities(inquiry: Inquiry, question: Question) -> list[list[Li
         )
         row = {p: i for i, p in enumerate(dict.fromkeys(p for f in found for p in f.phrases))}
         vectors = await inquiry.embed(list(row), query=True) if row else None
-        links = []
-        for book, mentioned in zip(books, found, strict=True):
-            own = None if vectors is None else vectors[[row[p] for p in mentioned.phrases]]
-            links.append(linked(book, mentioned, own, distance))
+
+        def link() -> list[list[LinkedEntity]]:
+            links = []
+            for book, mentioned in zip(books, found, strict=True):
+                rows = [row[phrase] for phrase in mentioned.phrases]
+                own = vectors[rows] if vectors is not None and rows else None
+                links.append(linked(book, mentioned, own, distance))
+            return links
+
+        links = await inquiry.work.run(link)
         note["entities"] = [
             {"name": book.entities[e.entity].name, "mention": e.mention, "cosine": e.cosine}
             for book, entities in zip(books, links, strict=True)

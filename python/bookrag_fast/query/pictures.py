@@ -13,7 +13,7 @@ from bookrag_fast.index.model import NodeKind
 from bookrag_fast.models.protocols import Image
 from bookrag_fast.models.roles import Role
 from bookrag_fast.query.inquiry import Call, Inquiry
-from bookrag_fast.query.model_text import clipped, told
+from bookrag_fast.query.model_text import clipped
 from bookrag_fast.query.plan import Evidence
 
 __all__ = ["PictureOf", "PictureReply", "describe_pictures"]
@@ -81,10 +81,12 @@ def _picture(
     """The picture, or None with the reason noted: a file that has gone is no reason to fail."""
     try:
         picture = picture_of(book, item.node_id)
-        problem = "" if picture else "the book has no picture of it"
     except (BookragError, OSError) as error:
-        picture, problem = None, told(str(error))
-    if picture is None or problem:
-        note["problem"] = problem
+        # Its message names the file's path, which is no business of a reader far away.
+        kind = error.code if isinstance(error, BookragError) else type(error).__name__
+        note["problem"] = f"the file that the book was made from cannot be drawn from: {kind}"
+        return None
+    if not picture:
+        note["problem"] = "the book has no picture of it"
         return None
     return picture

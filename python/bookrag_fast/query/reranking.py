@@ -35,10 +35,9 @@ async def rerank(
     reranker = inquiry.models.reranker
     if reranker is None:
         return texts
-    candidates = _candidates(inquiry.books, texts)
+    candidates, passages = await inquiry.work.run(_candidates, inquiry.books, texts)
     if len(candidates) < 2:
         return texts
-    passages = [_passage(inquiry.books[b], node) for b, node in candidates]
     try:
         made = await reranker.arerank(question.text, passages)
         scores = np.asarray(made.scores, dtype=np.float32)
@@ -60,14 +59,17 @@ async def rerank(
     return out
 
 
-def _candidates(books: Sequence[BookIndex], texts: Sequence[FloatArray]) -> list[tuple[int, int]]:
-    """(place of the book, node) of the best content nodes, best first."""
+def _candidates(
+    books: Sequence[BookIndex], texts: Sequence[FloatArray]
+) -> tuple[list[tuple[int, int]], list[str]]:
+    """(place of the book, node) of the best content nodes, best first, and what they say."""
     ranked: list[tuple[float, int, int]] = []
     for place, (book, text) in enumerate(zip(books, texts, strict=True)):
         nodes = book.content_nodes
         best = nodes[np.argsort(-text[nodes], kind="stable")[:_CANDIDATES]]
         ranked += [(-float(text[node]), place, node) for node in best.tolist() if text[node] > 0]
-    return [(place, node) for _, place, node in sorted(ranked)[:_CANDIDATES]]
+    found = [(place, node) for _, place, node in sorted(ranked)[:_CANDIDATES]]
+    return found, [_passage(books[place], node) for place, node in found]
 
 
 def _passage(book: BookIndex, node: int) -> str:
