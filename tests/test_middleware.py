@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -673,6 +674,44 @@ def test_an_edited_book_pays_for_what_is_new(tmp_path: Path) -> None:
 
     virtually(story())
     shared.close()
+
+
+def test_a_text_that_is_on_its_way_is_not_sent_again_with_others(tmp_path: Path) -> None:
+    inner = InnerEmbedder()  # takes 10 ms
+    shared = services(tmp_path, cache=True)
+    embedder = GuardedEmbedder(inner, embeddings_settings(), shared, name="e5")
+
+    async def story() -> None:
+        first = asyncio.ensure_future(embedder.aembed(["same"]))
+        await asyncio.sleep(0.005)
+        both = await embedder.aembed(["same", "other"])  # the first ends before this one's own
+        assert np.array_equal(both.vectors, np.stack([vector("same"), vector("other")]))
+        await first
+        assert inner.texts == [["same"], ["other"]]
+
+    virtually(story())
+    shared.close()
+
+
+def test_threads_and_loops_share_one_stack(tmp_path: Path) -> None:
+    runner = LoopRunner()
+    shared = services(tmp_path, cache=True)
+    inner = InnerEmbedder()
+    embedder = GuardedEmbedder(
+        inner, embeddings_settings(), Services(runner, shared.ledger, shared.cache), name="e5"
+    )
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            blocking = [pool.submit(embedder.embed, ["same", str(i)]) for i in range(4)]
+            awaited = [pool.submit(asyncio.run, embedder.aembed(["same"])) for _ in range(4)]
+            for i, one in enumerate(blocking):
+                assert np.array_equal(one.result(), np.stack([vector("same"), vector(str(i))]))
+            for other in awaited:
+                assert np.array_equal(other.result().vectors[0], vector("same"))
+        assert sum(texts.count("same") for texts in inner.texts) == 1
+    finally:
+        runner.close()
+        shared.close()
 
 
 def test_kept_vectors_of_another_dimension_are_an_error_not_a_mixture(tmp_path: Path) -> None:

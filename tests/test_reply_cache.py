@@ -153,7 +153,7 @@ def test_a_locked_file_is_told_once_and_delays_nobody(
         start = time.perf_counter()
         cache.put({key(i): b"new"})
         assert cache.get([key("old")]) == {key("old"): b"kept"}
-        assert time.perf_counter() - start < 0.5
+        assert time.perf_counter() - start < 1.0
         cache.close()
     lock.execute("ROLLBACK")
     lock.close()

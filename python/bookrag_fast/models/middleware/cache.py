@@ -46,16 +46,17 @@ class Cache:
         values = {} if call.fresh else self._kept(keys)
         usage = TokenUsage()
         while missing := [i for i, key in enumerate(keys) if key not in values]:
-            mine = [i for i in missing if call.fresh or keys[i] not in self._flights]
+            flights = {} if call.fresh else self._flights
+            theirs = {keys[i]: flights[keys[i]] for i in missing if keys[i] in flights}
+            mine = [i for i in missing if keys[i] not in theirs]
             if mine:
                 part = call.part(mine)
                 reply = await self._let_out(part, ahead)
                 values.update(zip(part.keys, reply.values, strict=True))
                 usage += reply.usage
-            else:
-                flights = {keys[i]: self._flights[keys[i]] for i in missing}
-                await asyncio.wait(flights.values())
-                values.update((k, f.result()) for k, f in flights.items() if not f.cancelled())
+            if theirs:  # last: whoever waits for this one's reply must not be waited for first
+                await asyncio.wait(theirs.values())
+                values.update((k, f.result()) for k, f in theirs.items() if not f.cancelled())
         if call.sink is not None and not call.sink.begun:
             call.sink.put(values[keys[0]][0])
         return Reply([values[key] for key in keys], usage if usage.calls else TokenUsage(cached=1))
