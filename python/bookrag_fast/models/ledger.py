@@ -142,7 +142,8 @@ class UsageLedger:
 
     def totals(self, by: Facet, *, book: str | None = None) -> dict[str, Spent]:
         """Sums of all processes, by role, book, day or model; of one book if it is named.
-        Blocking. Raises sqlite3.Error or OSError when the file cannot be read."""
+        Blocking. Raises sqlite3.Error, OSError or NewerIndexError when the file cannot be
+        read."""
         if by not in ("role", "book", "day", "model"):
             raise ValueError(f"by must be role, book, day or model, not {by!r}")
         self.flush()
