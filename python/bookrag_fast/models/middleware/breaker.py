@@ -17,11 +17,7 @@ _PATIENCE_S = 5.0  # with a server that has never answered
 
 
 class CircuitOpenError(ModelUnavailableError):
-    """The call did not go out. ``sent`` tells whether an earlier attempt of it did."""
-
-    def __init__(self, message: str, hint: str = "", *, retry_after: float, sent: bool) -> None:
-        super().__init__(message, hint, retry_after=retry_after)
-        self.sent = sent
+    """The call, or its next attempt, did not go out."""
 
 
 class Breaker:
@@ -35,6 +31,7 @@ class Breaker:
 
     def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s
+        self.answers = 0  # but for 429
         self._worked = False
         self._failures = 0
         self._down_since = 0.0
@@ -68,16 +65,14 @@ class Breaker:
 
     def answered(self) -> None:
         """The server answered a call, whatever it was."""
-        if self._cool_down:
-            self._cool_down, self._until = 0.0, 0.0
-            self._probe_ended()
-        self._worked, self._failures, self._refused_since = True, 0, None
+        self._is_up()
+        self._refused_since = None
+        self.answers += 1
 
     def refused(self, now: float) -> None:
         """The server answered that there are too many calls."""
-        since = self._refused_since
-        self.answered()
-        self._refused_since = now if since is None else since
+        self._is_up()
+        self._refused_since = now if self._refused_since is None else self._refused_since
         if now - self._refused_since > self._patience_s:
             self.open(_REFUSED_S, now)
 
@@ -98,6 +93,12 @@ class Breaker:
     def abandoned(self, *, probe: bool) -> None:
         """A call ended without telling anything of the server (it was cancelled)."""
         if probe and self._cool_down:
+            self._probe_ended()
+
+    def _is_up(self) -> None:
+        self._worked, self._failures = True, 0
+        if self._cool_down:
+            self._cool_down, self._until = 0.0, 0.0
             self._probe_ended()
 
     def _probe_ended(self) -> None:

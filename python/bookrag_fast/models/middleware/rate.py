@@ -73,7 +73,7 @@ class RateLimit:
         self._timer: asyncio.TimerHandle | None = None
         self._paused_until = 0.0
         self._next_at = 0.0
-        self._gap = 0.0  # seconds between two calls
+        self.gap = 0.0  # seconds between two calls
         self._replies = 0  # since the gap grew
         self._pace = 0  # counts how often it was slowed down or stopped
         self._begun = False
@@ -82,9 +82,8 @@ class RateLimit:
         await self.take(call)
         try:
             reply = await ahead(call)
-        except CircuitOpenError as error:
-            self._next_at = 0.0  # its turn is the next one's
-            self._put_back(*((0, 0) if error.sent else (1, call.taken_tokens)))
+        except CircuitOpenError:
+            self.pass_on(call)
             raise
         self._answered()
         used = reply.usage.prompt_tokens + reply.usage.completion_tokens
@@ -117,6 +116,11 @@ class RateLimit:
         out yet it should `give_up` its turn and `take` another."""
         return call.pace != self._pace
 
+    def pass_on(self, call: Call) -> None:
+        """Leave a turn to the next one: this call does not go out after all."""
+        self._next_at = 0.0
+        self.give_up(call)
+
     def give_up(self, call: Call) -> None:
         call.taken_tokens -= call.tokens
         self._put_back(1, call.tokens)
@@ -131,13 +135,13 @@ class RateLimit:
         """The server has answered 429. Of the calls that were out together one counts."""
         if call.pace == self._pace:
             self._pace += 1
-            self._gap = min(max(self._gap * _APART, _FIRST_GAP_S), _LONGEST_GAP_S)
+            self.gap = min(max(self.gap * _APART, _FIRST_GAP_S), _LONGEST_GAP_S)
             self._replies = 0
 
     def _answered(self) -> None:
         self._replies += 1
         closer = _CLOSER if self._replies <= _USUAL_REPLIES else _MUCH_CLOSER
-        self._gap = self._gap * closer if self._gap > _LEAST_GAP_S else 0.0
+        self.gap = self.gap * closer if self.gap > _LEAST_GAP_S else 0.0
 
     def _put_back(self, requests: int, tokens: int) -> None:
         loop = asyncio.get_running_loop()
@@ -162,7 +166,7 @@ class RateLimit:
         )
 
     def _let_go(self, tokens: int, now: float) -> None:
-        self._next_at = now + self._gap
+        self._next_at = now + self.gap
         if self._requests is not None:
             self._requests.take(1, now)
         if self._tokens is not None:

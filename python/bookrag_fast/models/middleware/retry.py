@@ -67,8 +67,8 @@ class Retry:
         now = asyncio.get_running_loop().time
         call.deadline = now() + self._timeout_s
         sent, failures, odd_replies = 0, 0, 0
+        await self._let_out(call, sent=False)
         while True:
-            await self._let_out(call, sent > 0)
             sent += 1
             probe = self._breaker.go()
             try:
@@ -77,20 +77,24 @@ class Retry:
                 odd_replies += 1
                 if odd_replies > 1 or self._retries == 0 or _begun(call):
                     raise
-                pause = 0.0
+                await self._again(call, 0.0)
             except ModelUnavailableError as error:
                 failures += not (probe or isinstance(error, ModelRateLimitError))
                 pause = self._pause(sent, error)
-                if failures > self._retries or now() + pause >= call.deadline or _begun(call):
+                soonest = now() + max(pause, self._rate.gap)
+                if failures > self._retries or soonest >= call.deadline or _begun(call):
                     raise
-            await self._again(call, pause)
+                await self._again(call, pause)
+                if now() >= call.deadline:
+                    self._rate.pass_on(call)
+                    raise
 
-    async def _let_out(self, call: Call, sent: bool) -> None:
+    async def _let_out(self, call: Call, *, sent: bool) -> None:
         """Returns when the call may go out here and now."""
         await self._admitted(call, sent)
         while self._rate.overtaken(call):  # while it waited for a place
             self._rate.give_up(call)
-            await self._queue(call)
+            await self._queue(call, sent)
             await self._admitted(call, sent)
 
     async def _admitted(self, call: Call, sent: bool) -> None:
@@ -104,12 +108,11 @@ class Retry:
                     f"model {self._model!r} failed many times in a row and is left alone {until}",
                     "see whether its server is up: `bookrag doctor`",
                     retry_after=min(wait, _LONGEST_REST_S),
-                    sent=sent,
                 )
             if call.place is not None:
                 call.place.leave()
             await self._breaker.changed(min(wait, left))
-            await self._queue(call, rate=False)
+            await self._queue(call, sent, rate=False)
 
     async def _attempt(self, call: Call, ahead: Next, probe: bool) -> Reply:
         now = asyncio.get_running_loop().time
@@ -150,19 +153,22 @@ class Retry:
         if call.place is not None:
             call.place.leave()
         await asyncio.sleep(pause)
-        await self._queue(call)
+        await self._queue(call, sent=True)
+        await self._let_out(call, sent=True)
 
-    async def _queue(self, call: Call, *, rate: bool = True) -> None:
-        """Wait in the lines again. It is no time of the model, as it was none the first time."""
+    async def _queue(self, call: Call, sent: bool, *, rate: bool = True) -> None:
+        """Wait in the lines again. It is no time of the model while it answers others, or for a
+        call that was not sent yet."""
         now = asyncio.get_running_loop().time
-        begun = now()
+        begun, answers = now(), self._breaker.answers
         if call.place is not None:
             call.place.leave()
         if rate:
             await self._rate.take(call)
         if call.place is not None:
             await call.place.enter()
-        call.deadline += now() - begun
+        if not sent or self._breaker.answers > answers:
+            call.deadline += now() - begun
 
 
 def _begun(call: Call) -> bool:

@@ -19,8 +19,8 @@
   When the server says that there are too many, or for how long it wants none, the rate limit slows
   down or stops for all. The circuit breaker is the retry stage's too: it counts attempts.
 * **Deadline** holds for a call with all its attempts and their pauses, so the retry stage sets it,
-  absolute, as it is entered, and moves it by what the call waits for limits again: that is no time
-  of the model, before any attempt.
+  absolute, as it is entered, and moves it by what the call waits for limits again while others are
+  answered: that is no time of the model, before any attempt.
   The stage itself is innermost, since what has to be cut off at that time is the client's call.
 
 State lives on the loop of the library's `LoopRunner`; nothing in here is locked. A stage is a
