@@ -90,7 +90,8 @@ def test_batching_changes_nothing(embedder: OnnxEmbedder, batch_size: int) -> No
 def test_windows_keep_the_order(embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = embedder.embed([*TEXTS, "", *TEXTS[::-1]])
     monkeypatch.setattr(onnx_module, "_WINDOW", 4)
-    assert np.allclose(embedder.embed([*TEXTS, "", *TEXTS[::-1]]), expected, atol=1e-4)
+    other = OnnxEmbedder(FOLDER, providers=["CPUExecutionProvider"])
+    assert np.allclose(other.embed([*TEXTS, "", *TEXTS[::-1]]), expected, atol=1e-4)
 
 
 @needs_model

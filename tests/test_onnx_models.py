@@ -212,6 +212,30 @@ async def test_blocking_and_awaited_agree_in_any_company(tmp_path: Path) -> None
         assert np.allclose(found, expected, atol=1e-6)
 
 
+async def test_a_cancelled_call_leaves_nothing_in_the_queue(tmp_path: Path) -> None:
+    embedder = OnnxEmbedder(write_embedder(tmp_path, table(6)), providers=CPU)
+    batcher, vectors = embedder._batcher, embedder._batcher._run
+    begun, free = threading.Event(), threading.Event()
+
+    def held(rows: list[Any]) -> Any:
+        begun.set()
+        assert free.wait(20)
+        return vectors(rows)
+
+    batcher._run = held
+    leaves = asyncio.create_task(embedder.aembed(["alpha beta gamma"] * 3000))
+    await asyncio.to_thread(begun.wait, 20)
+    assert batcher._queue
+    leaves.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaves
+    assert not batcher._queue
+    assert not batcher._outside
+    free.set()
+    assert (await embedder.aembed(["alpha"])).vectors.any()
+    embedder.close()
+
+
 def test_a_closed_embedder_says_so(tmp_path: Path) -> None:
     embedder = OnnxEmbedder(write_embedder(tmp_path / "tiny", table(6)), providers=CPU)
     embedder.close()

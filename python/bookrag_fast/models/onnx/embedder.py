@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from bookrag_fast.config import OnnxEmbedderSettings
 from bookrag_fast.errors import InvalidArgumentError
 from bookrag_fast.models.files import fingerprint
 from bookrag_fast.models.onnx.batching import Batcher
@@ -18,6 +17,9 @@ from bookrag_fast.models.onnx.pooling import Pooling, SentenceVectors, choose_ou
 from bookrag_fast.models.onnx.source import locate
 from bookrag_fast.models.onnx.tokens import TextTokenizer, Tokens
 from bookrag_fast.models.protocols import EmbedderInfo, Embeddings, FloatMatrix, TokenUsage
+
+if TYPE_CHECKING:  # the settings bring pydantic along, which a reading process spares itself
+    from bookrag_fast.config import OnnxEmbedderSettings
 
 __all__ = ["OnnxEmbedder", "Pooling", "open_embedder"]
 

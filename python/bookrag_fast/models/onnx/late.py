@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bookrag_fast import core
-from bookrag_fast.config import OnnxRerankerSettings
 from bookrag_fast.errors import ModelError
 from bookrag_fast.models.onnx.batching import Batcher
 from bookrag_fast.models.onnx.calls import TextCalls, check_texts
@@ -17,6 +17,9 @@ from bookrag_fast.models.onnx.pooling import unit_rows
 from bookrag_fast.models.onnx.source import locate
 from bookrag_fast.models.onnx.tokens import TextTokenizer, Tokens
 from bookrag_fast.models.protocols import FloatArray, FloatMatrix, ModelInfo, Scores, TokenUsage
+
+if TYPE_CHECKING:  # the settings bring pydantic along, which a reading process spares itself
+    from bookrag_fast.config import OnnxRerankerSettings
 
 __all__ = ["LateInteractionReranker", "OnnxTokenEmbedder"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bookrag_fast.config import OnnxRerankerSettings
 from bookrag_fast.errors import ConfigError, ModelError
 from bookrag_fast.models.onnx.batching import Batcher
 from bookrag_fast.models.onnx.calls import check_texts
@@ -15,6 +15,9 @@ from bookrag_fast.models.onnx.network import Network, check_finite
 from bookrag_fast.models.onnx.source import locate
 from bookrag_fast.models.onnx.tokens import PairTokenizer, Tokens
 from bookrag_fast.models.protocols import FloatArray, ModelInfo, Reranker, Scores, TokenUsage
+
+if TYPE_CHECKING:  # the settings bring pydantic along, which a reading process spares itself
+    from bookrag_fast.config import OnnxRerankerSettings
 
 __all__ = ["OnnxReranker", "open_reranker"]
 
