@@ -334,6 +334,22 @@ def test_a_caller_that_stops_half_way_takes_its_items_along() -> None:
     assert runs == [[1], [8] * 8]
 
 
+def test_a_call_that_is_collected_amid_the_queue_does_not_lock_up(
+    batcher: Batcher[int, int], machine: Machine
+) -> None:
+    machine.hold()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(blocking, batcher, [0])
+        assert machine.running.wait(20)
+        future = batcher._submit([7] * 40)
+        with batcher._work:  # a collection of garbage may happen here
+            future.cancel()
+        machine.free.set()
+        assert first.result() == [0]
+    until(lambda: not batcher._queue)
+    assert not machine.ran(7)
+
+
 def test_the_worker_ends_when_idle_and_comes_again(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

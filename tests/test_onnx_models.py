@@ -439,9 +439,9 @@ def test_the_package_by_its_name(minilm: OnnxEmbedder) -> None:
 async def test_company_does_not_change_a_vector(minilm: OnnxEmbedder) -> None:
     texts = [" ".join(["retrieval"] * n + ["tree"]) for n in (0, 1, 2, 3, 5, 8, 40, 200)] * 3
     single = np.vstack([minilm.embed([text]) for text in texts])
-    assert np.allclose(minilm.embed(texts), single, atol=1e-4)
+    assert np.allclose(minilm.embed(texts), single, atol=1e-6)
     tasks = await asyncio.gather(*(minilm.aembed([text]) for text in texts))
-    assert np.allclose(np.vstack([t.vectors for t in tasks]), single, atol=1e-4)
+    assert np.allclose(np.vstack([t.vectors for t in tasks]), single, atol=1e-6)
 
 
 def test_the_real_model_as_late_interaction(minilm: OnnxEmbedder) -> None:

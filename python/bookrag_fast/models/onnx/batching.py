@@ -106,6 +106,7 @@ class Batcher(Generic[Item, Result]):
         self._queue: list[_Waiting] = []  # shortest first
         self._turns: deque[_Call] = deque()
         self._outside: deque[tuple[_Call, Sequence[Item]]] = deque()
+        self._gone: deque[_Call] = deque()  # cancelled, and to be dropped
         self._serial = 0
         self._workers: set[threading.Thread] = set()
         self._idle = 0
@@ -172,6 +173,7 @@ class Batcher(Generic[Item, Result]):
         with self._work:
             if self._closed:
                 raise self._closed_error()
+            self._sweep()
             self._outside.append((call, items))
             self._admit()
             self._staff()
@@ -182,10 +184,17 @@ class Batcher(Generic[Item, Result]):
         return call.future
 
     def _cancelled(self, call: _Call, future: Future[list[Any]]) -> None:
-        if future.cancelled():
-            with self._work:
-                call.over = True
-                self._drop(call)
+        if not future.cancelled():
+            return
+        call.over = True
+        self._gone.append(call)
+        # Not waited for: a generator that is collected comes here in the midst of anything, even of
+        # what this thread does with the lock. Then a worker sweeps.
+        if self._work.acquire(blocking=False):
+            try:
+                self._sweep()
+            finally:
+                self._work.release()
 
     # --- the queue, with the lock held ----------------------------------------------------------
 
@@ -214,6 +223,10 @@ class Batcher(Generic[Item, Result]):
             with contextlib.suppress(RuntimeError):
                 worker.start()
                 self._workers.add(worker)
+
+    def _sweep(self) -> None:
+        while self._gone:
+            self._drop(self._gone.popleft())
 
     def _drop(self, call: _Call) -> None:
         """Takes what waits of a call out of the queue."""
@@ -275,7 +288,7 @@ class Batcher(Generic[Item, Result]):
         while True:
             with self._work:
                 self._idle += 1
-                self._work.wait_for(lambda: self._queue or self._closed, _IDLE_S)
+                self._work.wait_for(self._has_work, _IDLE_S)
                 self._idle -= 1
                 if not self._queue or self._closed:
                     self._workers.discard(threading.current_thread())
@@ -284,6 +297,10 @@ class Batcher(Generic[Item, Result]):
                 self._staff()
             self._execute(taken)
             del taken  # while idle nothing of a caller's is held
+
+    def _has_work(self) -> bool:
+        self._sweep()
+        return bool(self._queue) or self._closed
 
     def _execute(self, taken: list[_Waiting]) -> None:
         taken = [entry for entry in taken if not entry.call.over]

@@ -36,8 +36,8 @@ class OnnxEmbedder:
 
     What threads and tasks ask for at the same time is run together, in runs of about one length.
     The vector of a text does not depend on the texts beside it beyond rounding, unless the model
-    quantises activations dynamically, whose scale is then the run's (MiniLM int8: cosines to the
-    text alone from 0.99 on). Safe from several threads and loops.
+    quantises activations dynamically, whose scale is then the run's. Safe from several threads and
+    loops.
 
     Args:
         source: a folder with ``model.onnx`` and ``tokenizer.json``, an installed package that has
