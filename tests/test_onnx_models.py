@@ -30,6 +30,7 @@ from bookrag_fast.models.onnx import (
     open_reranker,
     sessions,
 )
+from bookrag_fast.models.onnx import network as network_module
 from bookrag_fast.models.onnx.network import Network
 from bookrag_fast.models.onnx.pooling import choose_output
 from bookrag_fast.models.onnx.tokens import TextTokenizer
@@ -182,6 +183,32 @@ def test_the_order_of_providers(
     order, why = sessions._wanted(None, [names[c] for c in compiled], True)
     assert order == [names[c] for c in wanted]
     assert reason in why
+
+
+def test_an_accelerator_is_warmed_for_its_smallest_and_largest_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session on the CPU that is said to run elsewhere."""
+    folder = write_embedder(tmp_path, table(6))
+    session, _ = sessions.open_session(folder / "model.onnx", providers=CPU)
+    shapes: list[tuple[int, ...]] = []
+
+    class Noted:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(session, name)
+
+        def run(self, names: list[str], feed: dict[str, npt.NDArray]) -> Any:
+            shapes.append(feed["input_ids"].shape)
+            return session.run(names, feed)
+
+    placed = (Noted(), sessions.Placement("tensorrt", "a test"))
+    monkeypatch.setattr(network_module, "open_session", lambda *_, **__: placed)
+    embedder = OnnxEmbedder(folder, batch_size=8, max_tokens=16)
+    assert shapes[:2] == [(1, 1), (8, 16)]
+    shapes.clear()
+    embedder.embed(["alpha " * 30] * 16)
+    assert shapes == [(8, 16), (8, 16)], "runs are as large as was said, one at a time"
+    embedder.close()
 
 
 def test_a_text_without_a_token_is_zeros(tmp_path: Path) -> None:
