@@ -512,6 +512,7 @@ def test_spanning_cells_stand_in_every_column() -> None:
 
 # --- whatever the model says --------------------------------------------------------------------
 
+WHATEVER = "What does it all come to, and how thick is the plate?"
 LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 200), st.floats(allow_nan=False),
     st.text(max_size=30),
@@ -529,6 +530,37 @@ REPLIES = st.recursive(
 )
 OBJECTS = st.dictionaries(KEYS, REPLIES, max_size=8).map(json.dumps)
 
+PHRASES = st.sampled_from([*SUBS, COMPARE, THICK, "What is the limit?", "zqx", "", "x" * 600])
+PLANS = st.fixed_dictionaries({
+    "category": st.sampled_from(["single-hop", "multi-hop", "global"]),
+    "sub_questions": st.lists(
+        st.fixed_dictionaries(
+            {"question": PHRASES, "kind": st.sampled_from(["retrieval", "synthesis"])}
+        ),
+        max_size=8,
+    ),
+    "filters": st.lists(
+        st.fixed_dictionaries({
+            "type": st.sampled_from(["section", "image", "table", "page"]),
+            "value": st.sampled_from([None, "", "2", "1-4", "Operation", "Chapter 9", "4-1"]),
+        }),
+        max_size=4,
+    ),
+    "operation": st.sampled_from([None, "COUNT", "LIST", "SUMMARIZE", "ANALYZE"]),
+    "condition": st.sampled_from(["", "that are red"]),
+    "sections": st.lists(st.integers(-2, 5), max_size=4),
+}).map(json.dumps)  # fmt: skip
+ANSWERS = st.fixed_dictionaries({
+    "answer": st.lists(
+        st.sampled_from(
+            ["It is 20 mm", " [E1]", "[E2]", " [E99]", "[3", "]", " 4711", "\x1b[0m", " "]
+        )
+    ).map("".join),
+    "citations": st.lists(st.integers(-1, 12) | st.text(max_size=3), max_size=4),
+    "enough": st.booleans(),
+    "entities": st.just([]),
+}).map(json.dumps)  # fmt: skip
+
 
 def well_formed(answer: Answer, shown: set[int]) -> None:
     assert {c.node_id for c in answer.citations} <= shown
@@ -539,10 +571,18 @@ def well_formed(answer: Answer, shown: set[int]) -> None:
     assert isinstance(answer.text, str)
     assert len(answer.text) <= 20_000
     json.dumps(answer.to_json())
+    assert answer.plan.question == WHATEVER
+    assert len(answer.plan.sub_plans) <= 5
+    assert all(p.category is Category.SINGLE_HOP for p in answer.plan.sub_plans)
     assert answer.usage.model_calls >= 1
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", answer.text)
+    marks = {int(n) for n in re.findall(r"\[(\d+)\]", answer.text)}
+    assert marks <= set(range(1, len(answer.citations) + 1))
 
 
-@given(OBJECTS | st.text(max_size=60), OBJECTS | st.text(max_size=60), st.booleans())
+@given(
+    PLANS | OBJECTS | st.text(max_size=60), ANSWERS | OBJECTS | st.text(max_size=60), st.booleans()
+)
 def test_whatever_models_say_the_answer_is_well_formed(a: str, b: str, stream: bool) -> None:
     roles: dict[Any, Any] = {Role.PLAN: lambda p: a, Role.EXTRACT: lambda p: b,
                              Role.ANSWER: lambda p: b, Role.VISION: lambda p: a}  # fmt: skip
@@ -550,7 +590,7 @@ def test_whatever_models_say_the_answer_is_well_formed(a: str, b: str, stream: b
     shown: set[int] = set()
     answer = ask(
         executor(roles, settings=RetrievalSettings(added_sections=1)),
-        "What does it all come to, and how thick is the plate?",
+        WHATEVER,
         on_text=pieces.append if stream else None,
         on_evidence=lambda found: shown.update(e.node_id for e in found),
     )
