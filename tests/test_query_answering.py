@@ -266,26 +266,6 @@ def test_an_irrelevant_picture_is_left_out() -> None:
 # --- numbers ---
 
 
-@pytest.mark.parametrize(
-    ("answer", "told"),
-    [
-        ("It is 20 mm thick, of 3 layers [E1].", None),
-        ("It is 25 mm or 1,200.5 µm [E1].", "25, 1200.5"),
-        ("２０ mm [E1]", None),
-    ],
-)
-@pytest.mark.parametrize("stream", [False, True])
-def test_numbers_that_were_not_shown_are_not_enough(
-    answer: str, told: str | None, stream: bool
-) -> None:
-    running = executor(
-        {Role.ANSWER: lambda p: answer if stream else json.dumps({"answer": answer})}
-    )
-    made = ask(running, THICK, on_text=(lambda text: None) if stream else None)
-    assert made.enough == (told is None)
-    assert [note.rpartition(": ")[2] for note in made.notes] == ([told] if told else [])
-
-
 def test_a_reduction_may_calculate() -> None:
     def reply(prompt: RenderedPrompt) -> str:
         if prompt.id.startswith("map"):

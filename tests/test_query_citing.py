@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asking import INDEX
+from asking import INDEX, THICK, ask, executor
 from bookrag_fast.document.model import Cell
+from bookrag_fast.models.roles import Role
 from bookrag_fast.query.citing import MarkReader, cited
 from bookrag_fast.query.evidence import evidence_of
 from bookrag_fast.query.packing import packs
@@ -103,3 +105,26 @@ def test_spanning_cells_stand_in_every_column() -> None:
     assert (
         "|  | Limit | Limit |\n| --- | --- | --- |\n| Pump | low | high |\n| Pump | 1 | a\\|b |"
     ) in shown
+
+
+# --- numbers ---
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("It is 20 mm thick, of 3 layers [E1].", None),
+        ("It is 25 mm or 1,200.5 µm [E1].", "25, 1200.5"),
+        ("２０ mm [E1]", None),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_numbers_that_were_not_shown_are_not_enough(
+    answer: str, told: str | None, stream: bool
+) -> None:
+    running = executor(
+        {Role.ANSWER: lambda p: answer if stream else json.dumps({"answer": answer})}
+    )
+    made = ask(running, THICK, on_text=(lambda text: None) if stream else None)
+    assert made.enough == (told is None)
+    assert [note.rpartition(": ")[2] for note in made.notes] == ([told] if told else [])
