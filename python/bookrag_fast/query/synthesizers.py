@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from bookrag_fast.index.book_index import BookIndex, count_tokens
 from bookrag_fast.index.extracts import central
@@ -55,8 +56,7 @@ class Passage:
     terms: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A text that can be quoted, from the evidence of a rank."""
 
     text: str
