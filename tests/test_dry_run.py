@@ -21,6 +21,7 @@ from bookrag_fast.errors import SpendingLimitError
 from bookrag_fast.index.model_use import ModelUse
 from bookrag_fast.library import Estimate
 from endpoint_settings import chat_settings, embeddings_settings
+from factories import HashEmbedder
 from fake_endpoint import FakeEndpoint, hang, ok
 from pdf_factory import LOREM
 
@@ -195,6 +196,15 @@ def test_the_command_line_tells_what_it_would_cost_and_what_it_cost(
     (made,) = json.loads(run("--json"))["books"]
     assert made["known"]
     assert [use["role"] for use in made["models"]] == ["sections"]
+
+
+def test_an_embedder_of_ones_own_costs_nothing(
+    tmp_path: Path, book: Path, server: FakeEndpoint
+) -> None:
+    with Library.open(
+        tmp_path / "shelf", settings=_settings(server), embedder=HashEmbedder()
+    ) as lib:
+        assert {*_by_role(lib.estimate(book).models)} == {"sections", "summarise"}
 
 
 def test_without_models_an_estimate_is_of_nothing(tmp_path: Path, book: Path) -> None:

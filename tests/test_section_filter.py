@@ -20,7 +20,7 @@ from bookrag_fast.index.section import plain_key
 from bookrag_fast.index.section_filter import BATCH, Filtered, filter_sections
 from bookrag_fast.index.tree import build_tree, tree_of
 from bookrag_fast.models.protocols import ModelInfo
-from bookrag_fast.models.roles import Role
+from bookrag_fast.models.roles import Outcome, Role
 from bookrag_fast.prompts import RenderedPrompt
 from pdf_factory import LOREM
 from scripted_model import Script, ScriptedModel
@@ -217,6 +217,16 @@ def test_a_reply_that_decides_nothing_is_none(reply: str) -> None:
     assert tree.nodes == build_tree(_book()).nodes
     assert filtered.use.fallbacks == 1
     assert "its reply decides on no candidate" in tree.warnings[0]
+
+
+def test_a_problem_is_told_in_words_that_can_be_stored() -> None:
+    class Rude(ScriptedModel):
+        async def ask(self, *_: Any, **__: Any) -> Any:
+            return Outcome(None, problem="no\x1b[2J \udc80JSON\n" + "x" * 9999)
+
+    (warning,) = tree_of(_filtered(_book(), Rude(Role.SECTIONS, lambda _: None)).proposal).warnings
+    assert "no [2J JSON xxx" in warning
+    assert len(warning) < 400
 
 
 def test_levels_are_clamped_and_jumps_are_closed() -> None:

@@ -135,6 +135,11 @@ def test_a_reply_without_end_is_cut() -> None:
     assert {len(s) for s in found.values()} == {LONGEST}
 
 
+def test_a_summary_is_text_that_can_be_stored() -> None:
+    found = _summaries(_made(_tree(), _by(lambda _: "One\x00 \ud800two.\n\x1b[31mThree.")).tree)
+    assert {*found.values()} == {"One two. [31mThree."}
+
+
 def test_what_is_too_long_for_the_context_is_cut_everywhere_alike() -> None:
     long = tuple(Block(BlockKind.TEXT, f"Passage {k}. {LOREM * 10}", ()) for k in range(40))
     model = _by(lambda _: "Short.")

@@ -18,6 +18,7 @@ from bookrag_fast.document.numbering import parse_numbering
 from bookrag_fast.index.book_index import count_tokens
 from bookrag_fast.index.candidates import body_face, style_of
 from bookrag_fast.index.model_use import ModelUse
+from bookrag_fast.index.plain_text import one_line
 from bookrag_fast.index.proposal import Proposal
 from bookrag_fast.index.section import Heading
 from bookrag_fast.index.stages import Stages
@@ -120,7 +121,7 @@ def _warning(failed: Sequence[tuple[Sequence[Heading], str]], candidates: int) -
     if len(pages) > NAMED_BATCHES:
         where += " …"
     count = sum(len(batch) for batch, _ in failed)
-    why = " ".join(failed[0][1].split())[:LONGEST_TEXT]
+    why = one_line(failed[0][1], LONGEST_TEXT)
     return (
         f"the rules alone decided on {count} of {candidates} candidates for headings"
         f"{f' ({where})' if where else ''}: {why}"
@@ -139,7 +140,9 @@ class _Batches:
         document = self.proposal.document
         self._prompt = self._load()
         self._size = f"{body_face(document.blocks).size:g}"
-        self._title = json.dumps(_cut(document.title or document.name), ensure_ascii=False)
+        self._title = json.dumps(
+            one_line(document.title or document.name, LONGEST_TEXT), ensure_ascii=False
+        )
         self._lines = [
             json.dumps(self._shown(number, h), ensure_ascii=False)
             for number, h in enumerate(self.candidates, 1)
@@ -189,7 +192,7 @@ class _Batches:
         style = style_of(block)
         lead = block.lead if run_in else None
         numbering = parse_numbering(heading.title)
-        shown: dict[str, Any] = {"id": number, "text": _cut(heading.title)}
+        shown: dict[str, Any] = {"id": number, "text": one_line(heading.title, LONGEST_TEXT)}
         if heading.page:
             shown["page"] = heading.page
         if block.style.size:
@@ -212,7 +215,9 @@ def _outline(headings: Sequence[Heading], budget: int) -> str:
     lines: list[str] = []
     spent, highest, skipped = 0, 10**9, False
     for heading in reversed(headings):
-        line = json.dumps([heading.level, _cut(heading.title)], ensure_ascii=False)
+        line = json.dumps(
+            [heading.level, one_line(heading.title, LONGEST_TEXT)], ensure_ascii=False
+        )
         skipped = skipped or spent + count_tokens(line) > budget
         if skipped and heading.level >= highest:
             continue
@@ -220,8 +225,3 @@ def _outline(headings: Sequence[Heading], budget: int) -> str:
         spent += count_tokens(line) + 1
         lines.append(line)
     return "\n".join(reversed(lines)) or "-"
-
-
-def _cut(text: str) -> str:
-    clean = " ".join(text.split())
-    return clean if len(clean) <= LONGEST_TEXT else clean[: LONGEST_TEXT - 1] + "…"

@@ -16,6 +16,7 @@ from bookrag_fast.index.extracts import central
 from bookrag_fast.index.lexing import split_sentences
 from bookrag_fast.index.model import Node, NodeKind, SectionTree
 from bookrag_fast.index.model_use import ModelUse
+from bookrag_fast.index.plain_text import one_line, shortened
 from bookrag_fast.index.stages import Stages, side_by_side
 from bookrag_fast.models.protocols import Embedder, TokenUsage
 from bookrag_fast.models.roles import RoleModel
@@ -29,6 +30,7 @@ EXTRACT_TOKENS = 120  # of an extractive summary
 REPLY_TOKENS = 400  # at most
 EXPECTED_TOKENS = 120
 LEAST_TOKENS = 16  # of a passage that is cut
+LONGEST_TITLE = 200  # characters
 LONGEST = 1200  # characters of a summary
 FILLED = 0.7  # of the context: servers count tokens otherwise than we do
 AT_ONCE = 64  # sections whose prompts are held
@@ -137,7 +139,7 @@ class _Work:
             max_tokens=REPLY_TOKENS,
             expected_tokens=EXPECTED_TOKENS,
         )
-        summary = _cut(" ".join((outcome.value or "").split()), LONGEST)
+        summary = one_line(outcome.value or "", LONGEST)
         if not summary:
             outcome = replace(outcome, value=None)
         self.use = self.use.with_outcome(outcome)
@@ -145,7 +147,10 @@ class _Work:
 
     def _prompt(self, node: Node, pieces: Sequence[str], context: int) -> RenderedPrompt:
         prompt = load_prompt(PROMPT, language_of("\n".join(pieces[:8])))
-        values = {"title": _cut(self._nodes[0].title, 200), "section": _cut(node.title, 200)}
+        values = {
+            "title": one_line(self._nodes[0].title, LONGEST_TITLE),
+            "section": one_line(node.title, LONGEST_TITLE),
+        }
         bare = prompt.render({**values, "text": ""})
         taken = count_tokens(bare.system) + count_tokens(bare.user) + REPLY_TOKENS
         room = max(SHORT, int(FILLED * context) - taken)
@@ -167,7 +172,7 @@ class _Work:
             self.embedding += made.usage
             chosen = central(sentences, made.vectors, EXTRACT_TOKENS)
         if not chosen:
-            return _cut(" ".join("\n".join(pieces).split()), 4 * EXTRACT_TOKENS)
+            return one_line("\n".join(pieces), 4 * EXTRACT_TOKENS)
         return " ".join(" ".join(sentences[i].split()) for i in chosen)
 
 
@@ -187,10 +192,6 @@ def _fitted(pieces: Sequence[str], budget: int) -> list[str]:
             break
         left, waiting = left - cost, waiting - 1
     return [
-        piece if cost <= limit else _cut(piece, len(piece) * limit // cost)
+        piece if cost <= limit else shortened(piece, len(piece) * limit // cost)
         for piece, cost in zip(pieces, costs, strict=True)
     ]
-
-
-def _cut(text: str, characters: int) -> str:
-    return text if len(text) <= characters else text[: max(0, characters - 1)] + "…"

@@ -16,8 +16,11 @@ from bookrag_fast.library.progress import ProgressReporter
 from bookrag_fast.library.shelf import Shelf
 from bookrag_fast.library.types import Book, Estimate
 from bookrag_fast.models.roles import ModelSet
+from bookrag_fast.models.twins import AwaitedEmbedder
 
 __all__ = ["Adder"]
+
+LOCAL_EMBEDDER = "wordllama"  # any that costs nothing
 
 
 class Adder:
@@ -76,10 +79,13 @@ class Adder:
             return Estimate(known.name, known.pages, known.nodes, known=True)
         document = await reporter.run(lambda: self._read(path, password, pages, reporter))
         book_id = book_id_of(document.sha256, document.span)
-        rehearsal = await reporter.run(lambda: Rehearsal(self._settings, self._shelf.folder))
+        settings = self._settings
+        if not isinstance(self._models.embedder, AwaitedEmbedder):  # whatever they name
+            settings = settings.model_copy(update={"embedder": LOCAL_EMBEDDER})
+        rehearsal = await reporter.run(lambda: Rehearsal(settings, self._shelf.folder))
         try:
             tree = await rehearse(
-                document, rehearsal.models, self._settings, book_id=book_id, stages=reporter
+                document, rehearsal.models, settings, book_id=book_id, stages=reporter
             )
         finally:
             await asyncio.to_thread(rehearsal.close)
