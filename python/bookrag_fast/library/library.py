@@ -135,7 +135,8 @@ class Library:
         progress: ProgressCallback | None = None,
     ) -> Book:
         """Index a file and put it on the shelf; a file of the same content that is already there
-        is returned as it is.
+        is returned as it is, whichever models its `Book.models` says made it, unless it was made
+        with another embedder.
 
         The book appears complete or not at all: an error, a kill or a full disk leaves the shelf
         as it was.
@@ -151,6 +152,9 @@ class Library:
             DocumentError: one of its kinds says what is wrong with the file.
             InvalidArgumentError: the file does not have those pages.
             TooLargeError: larger than the settings allow.
+            SpendingLimitError: the budget is spent. What was paid for is kept: the next time goes
+                on from there.
+            ModelError: the embedder failed. No other model's failure fails the book.
             IndexStoreError, LibraryError: the shelf cannot be written.
         """
         return self._runner.run(self.aadd(path, password=password, pages=pages, progress=progress))
