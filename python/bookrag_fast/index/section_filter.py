@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, Field, field_validator
@@ -75,13 +76,13 @@ async def filter_sections(
     candidates = proposal.candidates
     if not candidates:
         return Filtered(proposal, use)
-    batches = _Batches(proposal, candidates, model.info)
+    batches = await stages.run(partial(_Batches, proposal, candidates, model.info))
     levels: dict[int, int] = {}
     failed: list[tuple[Sequence[Heading], str]] = []
     done = 0
     while done < len(candidates):
         await stages.tell("sections", done, len(candidates), "candidates")
-        size, prompt = batches.next(done, levels)
+        size, prompt = await stages.run(partial(batches.next, done, levels))
         outcome: Outcome[SectionLevels] = await model.ask(
             prompt,
             SectionLevels,
