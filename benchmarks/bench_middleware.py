@@ -36,7 +36,7 @@ from bookrag_fast.models.middleware.stack import Services
 from bookrag_fast.models.protocols import ChatRequest, Completion, Message, ModelInfo, TokenUsage
 from bookrag_fast.models.replies import CheckedModel
 from bookrag_fast.models.reply_cache import ReplyCache
-from bookrag_fast.models.roles import Role
+from bookrag_fast.models.roles import Role, Terms
 from bookrag_fast.prompts import RenderedPrompt
 
 AT_MOST_S = 0.0002
@@ -213,7 +213,7 @@ def _extracted(count: int, *, cache: bool) -> float:
 
         async def extract(n: int) -> list[str] | None:
             prompt = RenderedPrompt("extract@1/en", "Name the entities.", f"{n} {PASSAGE}")
-            outcome = await model.ask(prompt, Entities, book="b")
+            outcome = await model.ask(prompt, Entities, Terms("b"))
             return outcome.value.entities if outcome.value else None
 
         async def all_of_them() -> float:

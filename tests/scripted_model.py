@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from bookrag_fast.models.protocols import Image, ModelInfo, TokenUsage
-from bookrag_fast.models.roles import Outcome, Role
+from bookrag_fast.models.roles import USUAL, Outcome, Role, Terms
 from bookrag_fast.prompts import RenderedPrompt
 
 M = TypeVar("M", bound=BaseModel)
@@ -41,9 +41,9 @@ class ScriptedModel:
         self._script = script
 
     async def ask(
-        self, prompt: RenderedPrompt, schema: type[M], *, images: Sequence[Image] = (), **_: Any
+        self, prompt: RenderedPrompt, schema: type[M], terms: Terms = USUAL
     ) -> Outcome[M]:
-        written = await self.write(prompt, images=images)
+        written = await self.write(prompt, terms)
         if written.value is None:
             return Outcome(None, written.usage, ("offline",), written.problem)
         try:
@@ -51,11 +51,9 @@ class ScriptedModel:
         except ValidationError as error:
             return Outcome(None, written.usage, ("offline",), str(error))
 
-    async def write(
-        self, prompt: RenderedPrompt, *, images: Sequence[Image] = (), **_: Any
-    ) -> Outcome[str]:
+    async def write(self, prompt: RenderedPrompt, terms: Terms = USUAL) -> Outcome[str]:
         self.asked.append(prompt)
-        self.images.append(tuple(images))
+        self.images.append(terms.images)
         reply = self._script(prompt)
         text = await reply if inspect.isawaitable(reply) else reply
         if text is None:
@@ -63,9 +61,9 @@ class ScriptedModel:
         return Outcome(text, TokenUsage(len(prompt.user) // 4, len(text) // 4, 1))
 
     async def stream(
-        self, prompt: RenderedPrompt, *, images: Sequence[Image] = (), **_: Any
+        self, prompt: RenderedPrompt, terms: Terms = USUAL
     ) -> AsyncIterator[str | Outcome[str]]:
-        outcome = await self.write(prompt, images=images)
+        outcome = await self.write(prompt, terms)
         words = (outcome.value or "").split(" ")
         for word in words[: self.breaks_after]:
             yield word + " "

@@ -18,7 +18,7 @@ from bookrag_fast.errors import DeadlineError, LibraryError
 from bookrag_fast.library.types import AnswerEvent
 from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.create import create_models
-from bookrag_fast.models.roles import ModelSet, Role
+from bookrag_fast.models.roles import USUAL, ModelSet, Role
 from bookrag_fast.prompts import RenderedPrompt
 from bookrag_fast.server import Client
 from conftest import HANDBOOK
@@ -108,8 +108,8 @@ def test_text_comes_before_the_answer_is_complete(opened: Opened) -> None:
     gate = threading.Event()
 
     class Slow(ScriptedModel):
-        async def stream(self, prompt, **more):  # type: ignore[no-untyped-def]
-            async for piece in super().stream(prompt, **more):
+        async def stream(self, prompt, terms=USUAL):  # type: ignore[no-untyped-def]
+            async for piece in super().stream(prompt, terms):
                 yield piece
                 if isinstance(piece, str):
                     while not gate.is_set():

@@ -19,7 +19,7 @@ from bookrag_fast.models.endpoints import ChatEndpoint, EmbeddingsEndpoint
 from bookrag_fast.models.probes import probe_models
 from bookrag_fast.models.protocols import ChatRequest, Completion, Message
 from bookrag_fast.models.replies import CheckedModel
-from bookrag_fast.models.roles import Role
+from bookrag_fast.models.roles import Role, Terms
 from bookrag_fast.prompts import RenderedPrompt
 from llama_server import CONTEXT, llama_server
 
@@ -81,7 +81,7 @@ async def test_a_reply_keeps_to_its_schema(base_url: str, structured: str) -> No
         prompt = RenderedPrompt("test@1/en", "Classify.", "What is the default damping?")
         steps: list[str] = []
         model = CheckedModel(Role.PLAN, chat, on_step=lambda role, step: steps.append(step))
-        outcome = await model.ask(prompt, Classified, max_tokens=96)
+        outcome = await model.ask(prompt, Classified, Terms(max_tokens=96))
     assert outcome.value is not None, outcome.problem
     assert outcome.value.category in ("single-hop", "multi-hop", "global")
     assert set(steps) <= {"cleaned"}  # the server's grammar left nothing to mend

@@ -19,7 +19,7 @@ from bookrag_fast.errors import ConfigError
 from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.create import CACHE_FILE, LEDGER_FILE, create_models
 from bookrag_fast.models.ledger import UsageLedger
-from bookrag_fast.models.roles import ModelSet, Role, RoleModel
+from bookrag_fast.models.roles import ModelSet, Role, RoleModel, Terms
 from bookrag_fast.prompts import RenderedPrompt
 from fake_endpoint import FakeEndpoint, after, by_path, chat, embeddings, ok, rerank, status
 
@@ -192,11 +192,11 @@ def test_usage_is_shown(tmp_path: Path, runner: LoopRunner) -> None:
     with FakeEndpoint(chat("Paris")) as server:
         settings = settings_of(server, small={"price": {"input": 1e6, "output": 0.0}})
         models = create_models(settings, folder=shelf, runner=runner)
-        runner.run(role_of(models, Role.PLAN).write(PROMPT, book="b1"))
-        runner.run(role_of(models, Role.PLAN).write(PROMPT, book="b1"))
+        runner.run(role_of(models, Role.PLAN).write(PROMPT, Terms("b1")))
+        runner.run(role_of(models, Role.PLAN).write(PROMPT, Terms("b1")))
         server.behaviour = status(401)
         other = RenderedPrompt("test@1/en", "", "And of Spain?")
-        runner.run(role_of(models, Role.ANSWER).write(other, book="b2"))
+        runner.run(role_of(models, Role.ANSWER).write(other, Terms("b2")))
         runner.close(models.aclose)
     lines = CliRunner().invoke(app, ["usage", "-L", str(shelf)]).stdout.splitlines()
     assert lines[0].split() == ["role", "calls", "cached", "failed", "prompt", "completion", "USD"]

@@ -29,7 +29,7 @@ from bookrag_fast.config import RetrievalSettings
 from bookrag_fast.errors import DocumentError
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.lexicon import build_lexicon
-from bookrag_fast.models.roles import Role
+from bookrag_fast.models.roles import USUAL, Role, Terms
 from bookrag_fast.prompts import RenderedPrompt
 from bookrag_fast.query.executor import Executor
 from bookrag_fast.query.plan import Answer, Category, Operation
@@ -323,9 +323,9 @@ def test_a_stream_without_marks_is_not_enough() -> None:
 
 def test_thoughts_that_slipped_into_a_stream_are_not_in_the_answer() -> None:
     class Thinking(ScriptedModel):
-        async def stream(self, prompt: RenderedPrompt, **more: Any) -> Any:
+        async def stream(self, prompt: RenderedPrompt, terms: Terms = USUAL) -> Any:
             yield "Let me see … "
-            async for piece in super().stream(prompt, **more):
+            async for piece in super().stream(prompt, terms):
                 yield piece
 
     model = Thinking(Role.ANSWER, lambda p: f"20 mm {mark_of(p, '20 mm')}.")

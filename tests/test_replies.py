@@ -20,7 +20,7 @@ from bookrag_fast.models.protocols import (
 )
 from bookrag_fast.models.replies import CheckedModel
 from bookrag_fast.models.replies.reading import read_reply
-from bookrag_fast.models.roles import Outcome, Role
+from bookrag_fast.models.roles import Outcome, Role, Terms
 from bookrag_fast.prompts import RenderedPrompt
 
 PROMPT = RenderedPrompt("plan@1/en", "Be brief.", "Who, and how old?")
@@ -104,7 +104,7 @@ def cut(text: str) -> Completion:
 )
 async def test_a_usable_reply_takes_one_call(reply, steps):
     model, speaker, told = checked(reply)
-    outcome = await model.ask(PROMPT, Person, book="b", max_tokens=100, expected_tokens=20)
+    outcome = await model.ask(PROMPT, Person, Terms("b", max_tokens=100, expected_tokens=20))
     assert outcome == Outcome(Person(name="Ada", age=36), TokenUsage(10, 5, 1), steps)
     assert told == [(Role.PLAN, step) for step in steps]
     request = speaker.asked[0]
@@ -213,17 +213,17 @@ async def test_a_spent_budget_and_a_cancellation_pass(passing):
 
 
 async def test_images_beyond_the_most_are_dropped_and_told():
-    images = [Image(bytes([n])) for n in range(5)]
+    images = tuple(Image(bytes([n])) for n in range(5))
     model, speaker, _ = checked(GOOD, GOOD, max_images=2)
-    outcome = await model.ask(PROMPT, Person, images=images)
+    outcome = await model.ask(PROMPT, Person, Terms(images=images))
     assert speaker.asked[0].messages[-1].images == tuple(images[:2])
     assert outcome.steps == ("images dropped",)
-    assert (await model.ask(PROMPT, Person, images=images[:2])).steps == ()
+    assert (await model.ask(PROMPT, Person, Terms(images=images[:2]))).steps == ()
 
 
 async def test_no_image_goes_to_a_model_that_does_not_see():
     model, speaker, _ = checked("Fine.")
-    outcome = await model.write(PROMPT, images=[Image(b"x")])
+    outcome = await model.write(PROMPT, Terms(images=(Image(b"x"),)))
     assert speaker.asked[0].messages[-1].images == ()
     assert outcome.steps == ("images dropped",)
 

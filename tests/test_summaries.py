@@ -18,7 +18,7 @@ from bookrag_fast.index.model import NodeKind, SectionTree
 from bookrag_fast.index.summaries import EXTRACT_TOKENS, LONGEST, Summarised, _fitted, summarised
 from bookrag_fast.index.tree import build_tree
 from bookrag_fast.models.protocols import ModelInfo
-from bookrag_fast.models.roles import Role
+from bookrag_fast.models.roles import USUAL, Role, Terms
 from bookrag_fast.prompts import RenderedPrompt
 from factories import HashEmbedder
 from pdf_factory import LOREM
@@ -164,13 +164,13 @@ def test_sections_of_one_depth_are_asked_about_at_once() -> None:
     most = under_way = 0
 
     class Slow(ScriptedModel):
-        async def write(self, prompt: RenderedPrompt, **more: Any) -> Any:
+        async def write(self, prompt: RenderedPrompt, terms: Terms = USUAL) -> Any:
             nonlocal most, under_way
             under_way += 1
             most = max(most, under_way)
             await asyncio.sleep(0.02)
             under_way -= 1
-            return await super().write(prompt, **more)
+            return await super().write(prompt, terms)
 
     chapters = tuple(
         block for k in range(8)
@@ -184,7 +184,7 @@ def test_a_spent_budget_and_a_cancellation_end_every_call() -> None:
     ended: list[str] = []
 
     class Half(ScriptedModel):
-        async def write(self, prompt: RenderedPrompt, **_: Any) -> Any:
+        async def write(self, prompt: RenderedPrompt, terms: Terms = USUAL) -> Any:
             if _asked_section(prompt) == "Rye":
                 raise SpendingLimitError("the budget is spent")
             try:

@@ -24,7 +24,7 @@ from bookrag_fast.index.proposal import Proposal
 from bookrag_fast.index.section import Heading
 from bookrag_fast.index.stages import Stages
 from bookrag_fast.models.protocols import ModelInfo
-from bookrag_fast.models.roles import Outcome, RoleModel
+from bookrag_fast.models.roles import Outcome, RoleModel, Terms
 from bookrag_fast.prompts import Language, Prompt, RenderedPrompt, language_of, load_prompt
 
 __all__ = ["SectionLevels", "filter_sections"]
@@ -86,9 +86,11 @@ async def filter_sections(
         outcome: Outcome[SectionLevels] = await model.ask(
             prompt,
             SectionLevels,
-            book=book,
-            max_tokens=64 + 2 * REPLY_TOKENS * size,
-            expected_tokens=REPLY_TOKENS * size,
+            Terms(
+                book,
+                max_tokens=64 + 2 * REPLY_TOKENS * size,
+                expected_tokens=REPLY_TOKENS * size,
+            ),
         )
         batch = candidates[done : done + size]
         said = {} if outcome.value is None else _agreed(outcome.value)

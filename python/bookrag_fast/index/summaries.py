@@ -19,7 +19,7 @@ from bookrag_fast.index.model_use import ModelUse
 from bookrag_fast.index.plain_text import one_line, shortened
 from bookrag_fast.index.stages import Stages, side_by_side
 from bookrag_fast.models.protocols import Embedder, TokenUsage
-from bookrag_fast.models.roles import RoleModel
+from bookrag_fast.models.roles import RoleModel, Terms
 from bookrag_fast.prompts import RenderedPrompt, language_of, load_prompt
 
 __all__ = ["summarised"]
@@ -135,9 +135,7 @@ class _Work:
             return ""
         outcome = await self._model.write(
             self._prompt(node, pieces, self._model.info.context_tokens),
-            book=self._book,
-            max_tokens=REPLY_TOKENS,
-            expected_tokens=EXPECTED_TOKENS,
+            Terms(self._book, max_tokens=REPLY_TOKENS, expected_tokens=EXPECTED_TOKENS),
         )
         summary = one_line(outcome.value or "", LONGEST)
         if not summary:

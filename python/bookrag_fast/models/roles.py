@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from bookrag_fast.models.protocols import Embedder, Image, ModelInfo, Reranker, TokenUsage
 from bookrag_fast.prompts import RenderedPrompt
 
-__all__ = ["Closer", "ModelSet", "Outcome", "Role", "RoleModel"]
+__all__ = ["USUAL", "Closer", "ModelSet", "Outcome", "Role", "RoleModel", "Terms"]
 
 _log = logging.getLogger(__name__)
 _CLOSING_S = 5.0  # for one connection or file
@@ -55,6 +55,26 @@ class Outcome(Generic[T]):
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On what terms a model is asked.
+
+    Args:
+        book: whom for, in the ledger and in budgets.
+        images: what it is shown, if it sees.
+        max_tokens: the most that a reply may take.
+        expected_tokens: what a usual one takes, for estimates; 0: half of the most.
+    """
+
+    book: str = ""
+    images: tuple[Image, ...] = ()
+    max_tokens: int = 1024
+    expected_tokens: int = 0
+
+
+USUAL = Terms()
+
+
 class RoleModel(Protocol):
     """A language model in a role. Safe to share; calls may run at once on any number of loops.
 
@@ -76,24 +96,15 @@ class RoleModel(Protocol):
         self,
         prompt: RenderedPrompt,
         schema: type[M],
-        *,
-        book: str = "",
-        images: Sequence[Image] = (),
-        max_tokens: int = 1024,
-        expected_tokens: int = 0,
+        terms: Terms = USUAL,
     ) -> Outcome[M]:
-        """A reply that follows a schema. ``expected_tokens`` is what a usual one takes, for
-        estimates."""
+        """A reply that follows a schema."""
         ...
 
     async def write(
         self,
         prompt: RenderedPrompt,
-        *,
-        book: str = "",
-        images: Sequence[Image] = (),
-        max_tokens: int = 1024,
-        expected_tokens: int = 0,
+        terms: Terms = USUAL,
     ) -> Outcome[str]:
         """A reply in prose, without what the model thought before it."""
         ...
@@ -101,11 +112,7 @@ class RoleModel(Protocol):
     def stream(
         self,
         prompt: RenderedPrompt,
-        *,
-        book: str = "",
-        images: Sequence[Image] = (),
-        max_tokens: int = 1024,
-        expected_tokens: int = 0,
+        terms: Terms = USUAL,
     ) -> AsyncIterator[str | Outcome[str]]:
         """`write`, in pieces as they come, then the outcome with the whole text."""
         ...

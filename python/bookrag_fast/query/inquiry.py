@@ -13,7 +13,7 @@ from bookrag_fast.config import RetrievalSettings
 from bookrag_fast.errors import ModelError
 from bookrag_fast.index.book_index import BookIndex, count_tokens
 from bookrag_fast.models.protocols import FloatMatrix, Image
-from bookrag_fast.models.roles import ModelSet, Outcome, Role, RoleModel
+from bookrag_fast.models.roles import ModelSet, Outcome, Role, RoleModel, Terms
 from bookrag_fast.prompts import RenderedPrompt, language_of, load_prompt
 from bookrag_fast.query.model_text import enclosed, told
 from bookrag_fast.query.question import Question, worded
@@ -106,14 +106,7 @@ class Inquiry:
         if model is None or prompt is None:
             return None
         try:
-            outcome = await model.ask(
-                prompt,
-                schema,
-                book=self.book,
-                images=call.images,
-                max_tokens=_reply_tokens(model, call.max_tokens),
-                expected_tokens=call.expected_tokens,
-            )
+            outcome = await model.ask(prompt, schema, self._terms(model, call))
         except ModelError as error:  # the budget is spent
             outcome = Outcome(None, problem=error.message)
         return self._value(call, outcome, note)
@@ -128,13 +121,7 @@ class Inquiry:
             return
         outcome: Outcome[str] = Outcome(None, problem="it ended without a word")
         try:
-            async for piece in model.stream(
-                prompt,
-                book=self.book,
-                images=call.images,
-                max_tokens=_reply_tokens(model, call.max_tokens),
-                expected_tokens=call.expected_tokens,
-            ):
+            async for piece in model.stream(prompt, self._terms(model, call)):
                 if isinstance(piece, str):
                     yield piece
                 else:
@@ -143,6 +130,10 @@ class Inquiry:
             outcome = Outcome(None, problem=error.message)
         self._value(call, outcome, note)
         yield outcome
+
+    def _terms(self, model: RoleModel, call: Call) -> Terms:
+        most = _reply_tokens(model, call.max_tokens)
+        return Terms(self.book, call.images, most, call.expected_tokens)
 
     def room(self, role: Role, used: str, max_tokens: int) -> int:
         """Tokens of a role's context that a prompt may still take, beside a text and the reply."""

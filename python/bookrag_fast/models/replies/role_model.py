@@ -4,7 +4,7 @@ due."""
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -14,7 +14,6 @@ from bookrag_fast.errors import ModelError, ModelReplyError, SpendingLimitError
 from bookrag_fast.models.protocols import (
     ChatRequest,
     Completion,
-    Image,
     LanguageModel,
     Message,
     ModelInfo,
@@ -22,7 +21,7 @@ from bookrag_fast.models.protocols import (
 )
 from bookrag_fast.models.replies.cleaning import ThoughtFilter, prose
 from bookrag_fast.models.replies.reading import Reading, json_schema, read_reply
-from bookrag_fast.models.roles import Outcome, Role
+from bookrag_fast.models.roles import USUAL, Outcome, Role, Terms
 from bookrag_fast.prompts import Language, RenderedPrompt, load_prompt
 
 __all__ = ["CheckedModel"]
@@ -89,15 +88,11 @@ class CheckedModel:
         self,
         prompt: RenderedPrompt,
         schema: type[M],
-        *,
-        book: str = "",
-        images: Sequence[Image] = (),
-        max_tokens: int = 1024,
-        expected_tokens: int = 0,
+        terms: Terms = USUAL,
     ) -> Outcome[M]:
         account = self._account()
         request = replace(
-            self._request(account, prompt, book, images, max_tokens, expected_tokens),
+            self._request(account, prompt, terms),
             schema=json_schema(schema),
         )
         try:
@@ -120,14 +115,10 @@ class CheckedModel:
     async def write(
         self,
         prompt: RenderedPrompt,
-        *,
-        book: str = "",
-        images: Sequence[Image] = (),
-        max_tokens: int = 1024,
-        expected_tokens: int = 0,
+        terms: Terms = USUAL,
     ) -> Outcome[str]:
         account = self._account()
-        request = self._request(account, prompt, book, images, max_tokens, expected_tokens)
+        request = self._request(account, prompt, terms)
         try:
             return await self._checked(request, await self._complete(request, account), account)
         except SpendingLimitError:
@@ -138,16 +129,12 @@ class CheckedModel:
     async def stream(
         self,
         prompt: RenderedPrompt,
-        *,
-        book: str = "",
-        images: Sequence[Image] = (),
-        max_tokens: int = 1024,
-        expected_tokens: int = 0,
+        terms: Terms = USUAL,
     ) -> AsyncIterator[str | Outcome[str]]:
         """The outcome's text is what counts: thoughts whose opening tag a server has swallowed
         are in the pieces, not in there."""
         account = self._account()
-        request = self._request(account, prompt, book, images, max_tokens, expected_tokens)
+        request = self._request(account, prompt, terms)
         thoughts, shown = ThoughtFilter(), ""
         parts = self._model.stream(request)
         try:
@@ -186,23 +173,20 @@ class CheckedModel:
         self,
         account: _Account,
         prompt: RenderedPrompt,
-        book: str,
-        images: Sequence[Image],
-        max_tokens: int,
-        expected_tokens: int,
+        terms: Terms,
     ) -> ChatRequest:
-        if len(images) > self._max_images:
+        if len(terms.images) > self._max_images:
             account.step("images dropped")
-        user = Message("user", prompt.user, tuple(images[: self._max_images]))
+        user = Message("user", prompt.user, terms.images[: self._max_images])
         system = (Message("system", prompt.system),) if prompt.system else ()
         return ChatRequest(
             (*system, user),
             role=self._role.value,
             prompt=prompt.id,
-            book=book,
-            max_tokens=max_tokens,
+            book=terms.book,
+            max_tokens=terms.max_tokens,
             temperature=self._temperature,
-            expected_tokens=expected_tokens,
+            expected_tokens=terms.expected_tokens,
         )
 
     async def _complete(self, request: ChatRequest, account: _Account) -> Completion:
