@@ -177,7 +177,7 @@ def test_neither_wordllama_nor_requests_is_imported() -> None:
 
 @pytest.mark.parametrize("spec", ["", "word2vec", "wordllama:x", "onnx", "onnx:", "openai:gpt"])
 def test_unknown_spec_names_the_choices(spec: str) -> None:
-    with pytest.raises(ConfigError, match="'wordllama' or 'onnx:FOLDER'"):
+    with pytest.raises(ConfigError, match="'wordllama' or 'onnx:SOURCE'"):
         create_embedder(spec)
 
 
