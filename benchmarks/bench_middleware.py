@@ -124,7 +124,7 @@ def taken(
     at_once: int,
     seconds: float,
 ) -> float:
-    """Processor seconds a call, of all threads: the mean over rounds of 256 calls."""
+    """Processor seconds a call, of all threads: the median over rounds of 256 calls."""
 
     async def a_round() -> float:
         requests = [request() for _ in range(256)]
@@ -142,7 +142,7 @@ def taken(
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(rounds) < 5:
         rounds.append(runner.run(a_round()))
-    return statistics.mean(rounds)
+    return statistics.median(rounds)
 
 
 # --- extractions ------------------------------------------------------------------------------
