@@ -19,10 +19,10 @@ from bookrag_fast.document.numbering import parse_numbering
 from bookrag_fast.index.book_index import count_tokens
 from bookrag_fast.index.candidates import body_face, style_of
 from bookrag_fast.index.model_use import ModelUse
-from bookrag_fast.index.plain_text import one_line
 from bookrag_fast.index.proposal import Proposal
 from bookrag_fast.index.section import Heading
 from bookrag_fast.index.stages import Stages
+from bookrag_fast.models.plain_text import one_line
 from bookrag_fast.models.protocols import ModelInfo
 from bookrag_fast.models.roles import Outcome, RoleModel, Terms
 from bookrag_fast.prompts import Language, Prompt, RenderedPrompt, language_of, load_prompt

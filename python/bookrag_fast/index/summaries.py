@@ -16,8 +16,8 @@ from bookrag_fast.index.extracts import central
 from bookrag_fast.index.lexing import split_sentences
 from bookrag_fast.index.model import Node, NodeKind, SectionTree
 from bookrag_fast.index.model_use import ModelUse
-from bookrag_fast.index.plain_text import one_line, shortened
 from bookrag_fast.index.stages import Stages, side_by_side
+from bookrag_fast.models.plain_text import one_line, shortened
 from bookrag_fast.models.protocols import Embedder, TokenUsage
 from bookrag_fast.models.roles import RoleModel, Terms
 from bookrag_fast.prompts import RenderedPrompt, language_of, load_prompt

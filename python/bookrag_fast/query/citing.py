@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from bookrag_fast.index.lexicon import STOP_WORDS, tokenize
 from bookrag_fast.index.model import NodeKind
-from bookrag_fast.query.model_text import printable
+from bookrag_fast.models.plain_text import printable
 from bookrag_fast.query.plan import Citation, Evidence
 from bookrag_fast.query.sentences import split_sentences
 from bookrag_fast.query.synthesizers import BY_LINE, LONGEST_QUOTE, cite

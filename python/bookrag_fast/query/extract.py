@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from bookrag_fast.models.plain_text import clipped
 from bookrag_fast.models.roles import Role
 from bookrag_fast.query.formulators import LinkedEntity, Mentions, Named, linked, mentions
 from bookrag_fast.query.inquiry import Call, Inquiry
-from bookrag_fast.query.model_text import clipped
 from bookrag_fast.query.question import Question
 
 __all__ = ["EntitiesReply", "extract_entities"]

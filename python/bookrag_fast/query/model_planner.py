@@ -19,10 +19,11 @@ from pydantic import BaseModel, BeforeValidator, Field
 from bookrag_fast.errors import InvalidArgumentError
 from bookrag_fast.index.book_index import BookIndex, count_tokens
 from bookrag_fast.index.lexicon import tokenize
+from bookrag_fast.models.plain_text import clipped
 from bookrag_fast.models.roles import Role
 from bookrag_fast.prompts import language_of
 from bookrag_fast.query.inquiry import Call, Inquiry
-from bookrag_fast.query.model_text import clipped, told
+from bookrag_fast.query.model_text import told
 from bookrag_fast.query.plan import Category, Filter, FilterType, Operation, QueryPlan
 from bookrag_fast.query.planner import (
     digest_plan,

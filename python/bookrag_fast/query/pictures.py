@@ -10,10 +10,10 @@ from pydantic import BaseModel, Field
 from bookrag_fast.errors import BookragError
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.model import NodeKind
+from bookrag_fast.models.plain_text import clipped
 from bookrag_fast.models.protocols import Image
 from bookrag_fast.models.roles import Role
 from bookrag_fast.query.inquiry import Call, Inquiry
-from bookrag_fast.query.model_text import clipped
 from bookrag_fast.query.plan import Evidence
 
 __all__ = ["PictureOf", "PictureReply", "describe_pictures"]

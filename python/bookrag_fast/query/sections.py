@@ -10,9 +10,9 @@ import numpy.typing as npt
 from pydantic import BaseModel, Field
 
 from bookrag_fast.index.book_index import BookIndex, count_tokens
+from bookrag_fast.models.plain_text import clipped
 from bookrag_fast.models.roles import Role
 from bookrag_fast.query.inquiry import Call, Inquiry
-from bookrag_fast.query.model_text import clipped
 from bookrag_fast.query.question import Question
 from bookrag_fast.query.selectors import CHAPTER_DEPTH
 
