@@ -20,6 +20,7 @@ from bookrag_fast import Library
 from bookrag_fast.config import Settings
 from bookrag_fast.library import Progress
 from bookrag_fast.loops import LoopRunner
+from bookrag_fast.models.ledger import UsageLedger
 from bookrag_fast.models.roles import ModelSet, Role
 from bookrag_fast.prompts import RenderedPrompt
 from conftest import heed_interrupts
@@ -142,6 +143,23 @@ def test_a_book_is_not_made_anew_because_models_changed(tmp_path: Path) -> None:
     with plain as lib:
         assert lib.add(file) == made
         assert lib.stats(made.id)["models"] == [use.to_json() for use in made.models]
+
+
+def test_vectors_of_an_endpoint_are_booked_on_their_book(tmp_path: Path) -> None:
+    file, shelf = _chapters(tmp_path / "mills.pdf", 5), tmp_path / "shelf"
+    with FakeEndpoint(ok(dimension=16)) as server:
+        vectors = {"kind": "embeddings", "base_url": server.base_url, "model": "m"}
+        settings = Settings.model_validate({"embedder": "far", "models": {"far": vectors}})
+        with Library.open(shelf, settings=settings) as lib:
+            book = lib.add(file)
+        indexed = UsageLedger(shelf / "usage.sqlite").totals("book")[book.id]
+        with Library.open(shelf, settings=settings) as lib:
+            lib.search("Which mill is it?")
+        asked = UsageLedger(shelf / "usage.sqlite").totals("book")
+    (use,) = book.models
+    assert (indexed.calls, indexed.prompt_tokens) == (use.usage.calls, use.usage.prompt_tokens)
+    assert list(asked) == [book.id]
+    assert asked[book.id].prompt_tokens > indexed.prompt_tokens
 
 
 def test_after_a_kill_the_replies_that_came_are_not_asked_for_again(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from bookrag_fast.library.files import book_id_of, checked_sha256, remembered
 from bookrag_fast.library.progress import ProgressReporter
 from bookrag_fast.library.shelf import Shelf
 from bookrag_fast.library.types import Book, Estimate
+from bookrag_fast.models.booking import booked_on
 from bookrag_fast.models.roles import ModelSet
 from bookrag_fast.models.twins import AwaitedEmbedder
 
@@ -53,14 +54,16 @@ class Adder:
         if known is not None:
             return known
         document = await reporter.run(lambda: self._read(path, password, pages, reporter))
-        index = await build_index(
-            document,
-            self._models,
-            self._settings,
-            book_id=book_id_of(document.sha256, document.span),
-            source=remembered(path),
-            stages=reporter,
-        )
+        book_id = book_id_of(document.sha256, document.span)
+        with booked_on(book_id):
+            index = await build_index(
+                document,
+                self._models,
+                self._settings,
+                book_id=book_id,
+                source=remembered(path),
+                stages=reporter,
+            )
         return await reporter.run(lambda: self._put(index, reporter))
 
     async def estimate(

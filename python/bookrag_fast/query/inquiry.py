@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from bookrag_fast.config import RetrievalSettings
 from bookrag_fast.errors import ModelError
 from bookrag_fast.index.book_index import BookIndex, count_tokens
+from bookrag_fast.models.booking import booked_on
 from bookrag_fast.models.protocols import FloatMatrix, Image
 from bookrag_fast.models.roles import ModelSet, Outcome, Role, RoleModel, Terms
 from bookrag_fast.prompts import RenderedPrompt, language_of, load_prompt
@@ -88,7 +89,8 @@ class Inquiry:
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> FloatMatrix:
         """Unit rows. Words alone carry a question whose embedder fails: its rows are zeros."""
         try:
-            made = await self.work.embed(self.models.embedder, texts, query=query)
+            with booked_on(self.book):
+                made = await self.work.embed(self.models.embedder, texts, query=query)
         except ModelError as error:
             self.tracer.say(
                 f"the embedding model failed ({told(error.message)}): ranked by words alone"

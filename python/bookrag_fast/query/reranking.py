@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from bookrag_fast.errors import ModelError
 from bookrag_fast.index.book_index import BookIndex
+from bookrag_fast.models.booking import booked_on
 from bookrag_fast.query.inquiry import Inquiry
 from bookrag_fast.query.model_text import told
 from bookrag_fast.query.question import Question
@@ -39,7 +40,8 @@ async def rerank(
     if len(candidates) < 2:
         return texts
     try:
-        made = await reranker.arerank(question.text, passages)
+        with booked_on(inquiry.book):
+            made = await reranker.arerank(question.text, passages)
         scores = np.asarray(made.scores, dtype=np.float32)
         if scores.shape != (len(passages),) or not np.isfinite(scores).all():
             raise ModelError("its scores are not one finite number a text")

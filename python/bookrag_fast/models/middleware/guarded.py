@@ -10,6 +10,7 @@ import numpy as np
 
 from bookrag_fast.config.models import EmbeddingsModelSettings, EndpointSettings
 from bookrag_fast.errors import ModelError, ModelReplyError
+from bookrag_fast.models.booking import book_of_the_work
 from bookrag_fast.models.counting import count_tokens, prompt_tokens
 from bookrag_fast.models.middleware.call import Call, Next, Reply
 from bookrag_fast.models.middleware.codecs import FloatsCodec, TextCodec
@@ -230,6 +231,7 @@ class GuardedEmbedder(_Guarded, AwaitedEmbedder):
             tuple((text, query) for text in texts),
             () if self._key is None else tuple(text_keys(self._key, texts, query=query)),
             role=self._role,
+            book=book_of_the_work(),
             prompt_tokens=tuple(count_tokens(text) for text in texts),
         )
 
@@ -269,6 +271,7 @@ class GuardedReranker(_Guarded, AwaitedReranker):
             ((question, tuple(texts)),),
             () if self._key is None else (rerank_key(self._key, question, texts),),
             role=self._role,
+            book=book_of_the_work(),
             prompt_tokens=(tokens,),
         )
         reply = await self.runner.arun(self._passed(call))
