@@ -63,7 +63,7 @@ EmbedderOption = Annotated[
     typer.Option(
         "--embedder",
         metavar="SPEC",
-        help="wordllama, onnx:FOLDER with model.onnx and tokenizer.json, or the name of a "
+        help="wordllama, onnx:SOURCE (a folder, package or hub name), or the name of a "
         "configured model.",
     ),
 ]

@@ -51,7 +51,7 @@ def check_references(settings: Settings, where: Callable[[str], str] = lambda _:
                 f"setting {key!r}{place} names the model {name!r}, which is no {needed}", there
             )
         near = difflib.get_close_matches(name, serving, n=1, cutoff=0.5)
-        builtin = {"embedder": 'or "wordllama", or "onnx:FOLDER"', "reranker": 'or "onnx:FOLDER"'}
+        builtin = {"embedder": 'or "wordllama", or "onnx:SOURCE"', "reranker": 'or "onnx:SOURCE"'}
         hint = f"did you mean {near[0]}? " if near else ""
         raise ConfigError(
             f"setting {key!r}{place} names the model {name!r}, which is not configured",

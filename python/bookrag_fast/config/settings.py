@@ -38,9 +38,9 @@ class Settings(Section):
     """Everything that can be set; each field says what it is for."""
 
     embedder: str = Field(
-        "wordllama", description='"wordllama", "onnx:FOLDER", or the name of one of `models`'
+        "wordllama", description='"wordllama", "onnx:SOURCE", or the name of one of `models`'
     )
-    reranker: str = Field("", description='"onnx:FOLDER", or the name of one of `models`; "": none')
+    reranker: str = Field("", description='"onnx:SOURCE", or the name of one of `models`; "": none')
     open_books: int = Field(32, ge=1, le=4096, description="indexes kept open by a Library")
     isolate_reader: bool = Field(True, description="read files in a process of their own")
     reader_memory_mb: int = Field(
