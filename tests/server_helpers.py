@@ -21,7 +21,9 @@ import numpy as np
 
 from bookrag_fast.document.model import BBox, Region
 from bookrag_fast.errors import BookragError
+from bookrag_fast.index.model_use import ModelUse
 from bookrag_fast.library.types import AnswerEvent, Book, Progress, TreeNode
+from bookrag_fast.models.protocols import TokenUsage
 from bookrag_fast.query.plan import (
     Answer,
     Category,
@@ -90,13 +92,15 @@ BOOK = Book(
     toc_source="outline",
     warnings=("page 3 has no text",),
     confidence=0.75,
+    models=(ModelUse("sections", "small", "Qwen/Qwen3-8B", TokenUsage(900, 80, 2, 1), 0.25, 1),),
 )
 TREE = TreeNode(
     0, "root", 0, "", 0, 25, None, "",
     (
         TreeNode(1, "section", 1, "TCP/IP", 1, 25, "i", "", (
             TreeNode(2, "text", 2, "", 1, 1, "i", "body"),
-            TreeNode(3, "section", 2, "Two", 2, 25, None, "", (), ("outline", "printed"), 0.98),
+            TreeNode(3, "section", 2, "Two", 2, 25, None, "", (), ("outline", "printed"), 0.98,
+                     "It says what two is."),
         ), ("title",)),
         TreeNode(4, "image", 1, "Figure", 2, 2, None, ""),
     ),

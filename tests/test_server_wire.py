@@ -12,7 +12,7 @@ import pytest
 from google.protobuf import descriptor_pb2
 
 from bookrag_fast.library.types import AnswerEvent, Progress, TreeNode
-from bookrag_fast.query.plan import OperatorTrace, SearchResult, Step, Trace
+from bookrag_fast.query.plan import OperatorTrace, SearchResult, Step, Trace, Usage
 from bookrag_fast.server import RemoteError, wire
 from bookrag_fast.server.generated.bookrag.v1 import bookrag_pb2 as pb
 from bookrag_fast.server.generated.bookrag.v1 import bookrag_pb2_grpc as rpc
@@ -39,7 +39,7 @@ def test_progress_keeps_unknown_apart_from_zero(progress):
 
 
 def test_a_search_result_comes_back_equal():
-    result = SearchResult((EVIDENCE,), PLAN, TRACE)
+    result = SearchResult((EVIDENCE,), PLAN, TRACE, (), Usage(12, 3, 2, 1))
     assert wire.search_result_from(through(wire.search_result_to(result), pb.SearchResponse)) == (
         result
     )

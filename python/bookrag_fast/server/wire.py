@@ -6,6 +6,7 @@ know (a newer server's enum) is an error that says so, never a guess.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -14,7 +15,9 @@ from typing import Any, TypeVar
 from google.protobuf import struct_pb2
 
 from bookrag_fast.document.model import BBox, Region
+from bookrag_fast.index.model_use import ModelUse
 from bookrag_fast.library.types import AnswerEvent, Book, Progress, TreeNode
+from bookrag_fast.models.protocols import TokenUsage
 from bookrag_fast.query.plan import (
     Answer,
     Category,
@@ -154,6 +157,27 @@ def book_to(book: Book) -> pb.Book:
         toc_source=book.toc_source,
         warnings=[_text(w) for w in book.warnings],
         confidence=book.confidence,
+        models=[_use_to(use) for use in book.models],
+    )
+
+
+def _use_to(use: ModelUse) -> pb.ModelUse:
+    return pb.ModelUse(
+        role=use.role,
+        name=_text(use.name),
+        model=_text(use.model),
+        usd=use.usd,
+        fallbacks=use.fallbacks,
+        **dataclasses.asdict(use.usage),
+    )
+
+
+def _use_from(message: pb.ModelUse) -> ModelUse:
+    usage = TokenUsage(
+        message.prompt_tokens, message.completion_tokens, message.calls, message.cached
+    )
+    return ModelUse(
+        message.role, message.name, message.model, usage, message.usd, message.fallbacks
     )
 
 
@@ -172,6 +196,7 @@ def book_from(message: pb.Book) -> Book:
         toc_source=message.toc_source,
         warnings=tuple(message.warnings),
         confidence=message.confidence if message.HasField("confidence") else None,
+        models=tuple(map(_use_from, message.models)),
     )
 
 
@@ -219,6 +244,7 @@ def tree_to(root: TreeNode, *, omit_text: bool = False) -> list[pb.TreeNode]:
                 text="" if omit_text else _text(node.text),
                 evidence=node.evidence,
                 confidence=node.confidence,
+                summary=_text(node.summary),
             )
         )
         waiting.extend((child, node.node_id) for child in reversed(node.children))
@@ -243,6 +269,7 @@ def tree_from(nodes: Sequence[pb.TreeNode]) -> TreeNode:
             children=tuple(own),
             evidence=tuple(message.evidence),
             confidence=message.confidence if message.HasField("confidence") else None,
+            summary=message.summary,
         )
         if message.parent < 0:
             return node
@@ -397,6 +424,7 @@ def search_result_to(result: SearchResult) -> pb.SearchResponse:
         plan=_plan_to(result.plan),
         trace=_trace_to(result.trace),
         notes=map(_text, result.notes),
+        usage=_usage_to(result.usage),
     )
 
 
@@ -406,6 +434,20 @@ def search_result_from(message: pb.SearchResponse) -> SearchResult:
         plan=_plan_from(message.plan),
         trace=_trace_from(message.trace),
         notes=tuple(message.notes),
+        usage=_usage_from(message.usage),
+    )
+
+
+def _usage_to(usage: Usage) -> pb.Usage:
+    return pb.Usage(**dataclasses.asdict(usage))
+
+
+def _usage_from(message: pb.Usage) -> Usage:
+    return Usage(
+        evidence_tokens=message.evidence_tokens,
+        prompt_tokens=message.prompt_tokens,
+        completion_tokens=message.completion_tokens,
+        model_calls=message.model_calls,
     )
 
 
@@ -415,12 +457,7 @@ def answer_to(answer: Answer) -> pb.Answer:
         citations=[_citation_to(c) for c in answer.citations],
         plan=_plan_to(answer.plan),
         trace=_trace_to(answer.trace),
-        usage=pb.Usage(
-            evidence_tokens=answer.usage.evidence_tokens,
-            prompt_tokens=answer.usage.prompt_tokens,
-            completion_tokens=answer.usage.completion_tokens,
-            model_calls=answer.usage.model_calls,
-        ),
+        usage=_usage_to(answer.usage),
         enough=answer.enough,
         notes=map(_text, answer.notes),
     )
@@ -432,12 +469,7 @@ def answer_from(message: pb.Answer) -> Answer:
         citations=tuple(_citation_from(c) for c in message.citations),
         plan=_plan_from(message.plan),
         trace=_trace_from(message.trace),
-        usage=Usage(
-            evidence_tokens=message.usage.evidence_tokens,
-            prompt_tokens=message.usage.prompt_tokens,
-            completion_tokens=message.usage.completion_tokens,
-            model_calls=message.usage.model_calls,
-        ),
+        usage=_usage_from(message.usage),
         enough=message.enough,
         notes=tuple(message.notes),
     )

@@ -9,7 +9,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Book(_message.Message):
-    __slots__ = ("id", "title", "name", "pages", "nodes", "entities", "relations", "sha256", "embedder", "created", "toc_source", "warnings", "confidence")
+    __slots__ = ("id", "title", "name", "pages", "nodes", "entities", "relations", "sha256", "embedder", "created", "toc_source", "warnings", "confidence", "models")
     ID_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -23,6 +23,7 @@ class Book(_message.Message):
     TOC_SOURCE_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    MODELS_FIELD_NUMBER: _ClassVar[int]
     id: str
     title: str
     name: str
@@ -36,7 +37,30 @@ class Book(_message.Message):
     toc_source: str
     warnings: _containers.RepeatedScalarFieldContainer[str]
     confidence: float
-    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., name: _Optional[str] = ..., pages: _Optional[int] = ..., nodes: _Optional[int] = ..., entities: _Optional[int] = ..., relations: _Optional[int] = ..., sha256: _Optional[str] = ..., embedder: _Optional[str] = ..., created: _Optional[str] = ..., toc_source: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ..., confidence: _Optional[float] = ...) -> None: ...
+    models: _containers.RepeatedCompositeFieldContainer[ModelUse]
+    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., name: _Optional[str] = ..., pages: _Optional[int] = ..., nodes: _Optional[int] = ..., entities: _Optional[int] = ..., relations: _Optional[int] = ..., sha256: _Optional[str] = ..., embedder: _Optional[str] = ..., created: _Optional[str] = ..., toc_source: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ..., confidence: _Optional[float] = ..., models: _Optional[_Iterable[_Union[ModelUse, _Mapping]]] = ...) -> None: ...
+
+class ModelUse(_message.Message):
+    __slots__ = ("role", "name", "model", "calls", "cached", "prompt_tokens", "completion_tokens", "usd", "fallbacks")
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    CACHED_FIELD_NUMBER: _ClassVar[int]
+    PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    COMPLETION_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    USD_FIELD_NUMBER: _ClassVar[int]
+    FALLBACKS_FIELD_NUMBER: _ClassVar[int]
+    role: str
+    name: str
+    model: str
+    calls: int
+    cached: int
+    prompt_tokens: int
+    completion_tokens: int
+    usd: float
+    fallbacks: int
+    def __init__(self, role: _Optional[str] = ..., name: _Optional[str] = ..., model: _Optional[str] = ..., calls: _Optional[int] = ..., cached: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., completion_tokens: _Optional[int] = ..., usd: _Optional[float] = ..., fallbacks: _Optional[int] = ...) -> None: ...
 
 class IndexBookRequest(_message.Message):
     __slots__ = ("header", "chunk")
@@ -129,7 +153,7 @@ class GetTreeResponse(_message.Message):
     def __init__(self, book_id: _Optional[str] = ..., nodes: _Optional[_Iterable[_Union[TreeNode, _Mapping]]] = ...) -> None: ...
 
 class TreeNode(_message.Message):
-    __slots__ = ("node_id", "parent", "kind", "level", "title", "page", "page_last", "label", "text", "evidence", "confidence")
+    __slots__ = ("node_id", "parent", "kind", "level", "title", "page", "page_last", "label", "text", "evidence", "confidence", "summary")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -141,6 +165,7 @@ class TreeNode(_message.Message):
     TEXT_FIELD_NUMBER: _ClassVar[int]
     EVIDENCE_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
     node_id: int
     parent: int
     kind: str
@@ -152,7 +177,8 @@ class TreeNode(_message.Message):
     text: str
     evidence: _containers.RepeatedScalarFieldContainer[str]
     confidence: float
-    def __init__(self, node_id: _Optional[int] = ..., parent: _Optional[int] = ..., kind: _Optional[str] = ..., level: _Optional[int] = ..., title: _Optional[str] = ..., page: _Optional[int] = ..., page_last: _Optional[int] = ..., label: _Optional[str] = ..., text: _Optional[str] = ..., evidence: _Optional[_Iterable[str]] = ..., confidence: _Optional[float] = ...) -> None: ...
+    summary: str
+    def __init__(self, node_id: _Optional[int] = ..., parent: _Optional[int] = ..., kind: _Optional[str] = ..., level: _Optional[int] = ..., title: _Optional[str] = ..., page: _Optional[int] = ..., page_last: _Optional[int] = ..., label: _Optional[str] = ..., text: _Optional[str] = ..., evidence: _Optional[_Iterable[str]] = ..., confidence: _Optional[float] = ..., summary: _Optional[str] = ...) -> None: ...
 
 class SearchRequest(_message.Message):
     __slots__ = ("question", "books", "budget_tokens")
@@ -165,16 +191,18 @@ class SearchRequest(_message.Message):
     def __init__(self, question: _Optional[str] = ..., books: _Optional[_Iterable[str]] = ..., budget_tokens: _Optional[int] = ...) -> None: ...
 
 class SearchResponse(_message.Message):
-    __slots__ = ("evidence", "plan", "trace", "notes")
+    __slots__ = ("evidence", "plan", "trace", "notes", "usage")
     EVIDENCE_FIELD_NUMBER: _ClassVar[int]
     PLAN_FIELD_NUMBER: _ClassVar[int]
     TRACE_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
     evidence: _containers.RepeatedCompositeFieldContainer[Evidence]
     plan: QueryPlan
     trace: Trace
     notes: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., plan: _Optional[_Union[QueryPlan, _Mapping]] = ..., trace: _Optional[_Union[Trace, _Mapping]] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
+    usage: Usage
+    def __init__(self, evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., plan: _Optional[_Union[QueryPlan, _Mapping]] = ..., trace: _Optional[_Union[Trace, _Mapping]] = ..., notes: _Optional[_Iterable[str]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ...) -> None: ...
 
 class AskRequest(_message.Message):
     __slots__ = ("question", "books", "budget_tokens")
