@@ -38,7 +38,7 @@ class RetrievalSettings(Section):
     damping: float = Field(0.5, gt=0, lt=1, description="Graph_Reasoning: continuation")
     augment_percentile: float = Field(85.0, ge=0, le=100, description="Graph_Reasoning")
     skyline_minimum: int = Field(10, ge=1, le=1000, description="Skyline_Ranker: fill up to")
-    added_sections: int = Field(4, ge=0, le=100, description="Select_bySection: at most")
+    added_sections: int = Field(4, ge=0, le=100, description="Select_by_Section: at most")
     budget_tokens: int = Field(2000, ge=1, le=1_000_000, description="search evidence budget")
 
 
