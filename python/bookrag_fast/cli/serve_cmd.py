@@ -118,3 +118,6 @@ def _log_to_stderr(level: int) -> None:
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(level)
+    # A line for each call of a model is more than anybody reads; failures are told by ours.
+    for client in ("openai", "httpx2"):
+        logging.getLogger(client).setLevel(max(level, logging.WARNING))
