@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from bookrag_fast.errors import LibraryError
+from bookrag_fast.forks import begins_anew, keep
 
 __all__ = ["LoopRunner"]
 
@@ -27,19 +27,27 @@ _UNWIND_S = 30.0  # how long an interrupted call waits for its work to be undone
 
 
 class LoopRunner:
-    """An event loop on a daemon thread, started at the first call. Safe to share."""
+    """An event loop on a daemon thread, started at the first call. Safe to share; a forked child
+    gets one of its own."""
 
     def __init__(self) -> None:
+        self._begin()
+        self._closed = False
+        begins_anew(self)
+
+    def _begin(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._guard = threading.Lock()
-        self._process = os.getpid()
-        self._closed = False
+
+    def forked(self) -> None:
+        keep(self._loop)
+        self._begin()
 
     def __del__(self) -> None:
         # Forgotten without close: its thread ends the loop. Nobody waits for it here.
         loop = self._loop
-        if loop is not None and self._process == os.getpid() and not loop.is_closed():
+        if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(loop.stop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -54,9 +62,6 @@ class LoopRunner:
             finally:
                 ended.set()
 
-        if self._process != os.getpid():  # a fork takes no threads along: begin anew
-            self._guard, self._process = threading.Lock(), os.getpid()
-            self._loop = self._thread = None
         with self._guard:  # nothing is handed to a loop that close is about to end
             if self._closed:
                 work.close()
@@ -124,12 +129,12 @@ class LoopRunner:
                 "a callback of the library cannot close it", "raise an exception to stop the work"
             )
         with self._guard:
-            if self._process == os.getpid() and last is not None and not self._closed:
+            if last is not None and not self._closed:
                 self._started()
             self._closed = True
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
-        if loop is None or thread is None or self._process != os.getpid():
+        if loop is None or thread is None:
             return
 
         async def drain() -> None:

@@ -11,6 +11,7 @@ import openai
 
 from bookrag_fast._version import __version__
 from bookrag_fast.config import EndpointSettings
+from bookrag_fast.forks import begins_anew, keep
 from bookrag_fast.models.endpoints.address import Address, address_of, trusted
 from bookrag_fast.models.endpoints.faults import Faults
 from bookrag_fast.models.endpoints.pools import PooledTransport
@@ -24,7 +25,8 @@ _PLACEHOLDER = "sent by the transport"  # what the openai client has for a key
 
 class EndpointClient:
     """Calls run on one loop. Makes one attempt a call, follows no redirect, uses no proxy, and
-    sends no header that the settings do not name, whatever the environment says.
+    sends no header that the settings do not name, whatever the environment says. A forked child
+    has connections of its own.
 
     Raises:
         ConfigError: an address, key or certificate that cannot be used.
@@ -42,29 +44,41 @@ class EndpointClient:
         address = address_of(name, settings)
         self.host = address.host
         self.faults = Faults(name, address.host, settings.model, address.secrets)
+        self._address = address
+        self._api_version = api_version
+        self._concurrency = settings.concurrency
+        self._verify = trusted(name, settings.ca_file) if settings.ca_file else address.secure
+        self._timeout_s = settings.timeout_s
+        self._reply_limit = reply_limit
+        self._events_limit = events_limit
+        self._begin()
+        begins_anew(self)
+
+    def _begin(self) -> None:
         self._transport = BoundedTransport(
-            PooledTransport(
-                settings.concurrency,
-                trusted(name, settings.ca_file) if settings.ca_file else address.secure,
-            ),
-            headers=_headers(address, azure=bool(api_version)),
-            reply_limit=reply_limit,
-            events_limit=events_limit,
+            PooledTransport(self._concurrency, self._verify),
+            headers=_headers(self._address, azure=bool(self._api_version)),
+            reply_limit=self._reply_limit,
+            events_limit=self._events_limit,
         )
         timeout = httpx2.Timeout(
-            settings.timeout_s, connect=min(_CONNECT_S, settings.timeout_s), pool=None
+            self._timeout_s, connect=min(_CONNECT_S, self._timeout_s), pool=None
         )
         self._client = _openai_client(
-            address,
-            api_version,
+            self._address,
+            self._api_version,
             httpx2.AsyncClient(
                 transport=self._transport, timeout=timeout, follow_redirects=False, trust_env=False
             ),
         )
 
+    def forked(self) -> None:
+        keep(self._client)
+        self._begin()
+
     def limit_replies(self, size: int) -> None:
         """To so many bytes from now on."""
-        self._transport.reply_limit = size
+        self._reply_limit = self._transport.reply_limit = size
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """The JSON of the reply, of any shape. Raises ModelError."""

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from bookrag_fast.config import EmbeddingsModelSettings
 from bookrag_fast.errors import ModelTimeoutError
+from bookrag_fast.forks import begins_anew
 from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.counting import count_tokens, is_count
 from bookrag_fast.models.endpoints.client import EndpointClient
@@ -51,6 +52,10 @@ class EmbeddingsEndpoint(AwaitedEmbedder):
         self._client = self._connected()
         self._numbers: int | None = None  # of a vector as the server sends it
         self._base64 = True
+        self.forked()
+        begins_anew(self)
+
+    def forked(self) -> None:
         self._probing = asyncio.Lock()
         self._guard = threading.Lock()
 

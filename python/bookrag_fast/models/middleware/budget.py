@@ -9,6 +9,7 @@ from typing import Literal
 
 from bookrag_fast.config.models import BudgetSettings, PriceSettings
 from bookrag_fast.errors import SpendingLimitError
+from bookrag_fast.forks import begins_anew
 from bookrag_fast.models.ledger import UsageLedger
 from bookrag_fast.models.middleware.call import Call, Next, Reply
 from bookrag_fast.models.middleware.concurrency import Slots
@@ -32,6 +33,10 @@ class Budget:
     def __init__(self, settings: BudgetSettings, ledger: UsageLedger) -> None:
         self._settings = settings
         self._ledger = ledger
+        self.forked()
+        begins_anew(self)
+
+    def forked(self) -> None:
         self._reserved: dict[_Scope, _Amount] = {}
         self._line = Slots(1)  # whose turn it is to reserve
         self._settled: asyncio.Future[None] | None = None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from bookrag_fast.config.models import EmbeddingsModelSettings, EndpointSettings
 from bookrag_fast.errors import ModelError, ModelReplyError
+from bookrag_fast.forks import begins_anew, keep
 from bookrag_fast.models.booking import book_of_the_work
 from bookrag_fast.models.counting import count_tokens, prompt_tokens
 from bookrag_fast.models.middleware.call import Call, Next, Reply
@@ -54,13 +55,19 @@ class _Closed(Protocol):
 
 
 class _Guarded:
-    """What all share: the stack, and the loop that it lives on."""
+    """What all share: the stack, and the loop that it lives on. A forked child has a stack of its
+    own: the calls that hold the places of its parent's are not there."""
 
-    _stack: Next
-
-    def __init__(self, inner: object, services: Services) -> None:
+    def __init__(self, inner: object, services: Services, make_stack: Callable[[], Next]) -> None:
         self._inner = inner
         self.runner = services.runner
+        self._make_stack = make_stack
+        self._stack = make_stack()
+        begins_anew(self)
+
+    def forked(self) -> None:
+        keep(self._stack)
+        self._stack = self._make_stack()
 
     async def aclose(self) -> None:
         """Close the connections of what is wrapped."""
@@ -89,11 +96,13 @@ class GuardedLanguageModel(_Guarded):
         *,
         role_limits: Mapping[str, int] | None = None,
     ) -> None:
-        super().__init__(inner, services)
         self._model = inner
         self._key = None if services.cache is None else model_key(settings)
-        self._stack = stack(
-            inner.info.name, settings, services, self._client, TextCodec(), role_limits
+        name, codec = inner.info.name, TextCodec()
+        super().__init__(
+            inner,
+            services,
+            lambda: stack(name, settings, services, self._client, codec, role_limits),
         )
 
     @property
@@ -194,13 +203,16 @@ class GuardedEmbedder(_Guarded, AwaitedEmbedder):
         name: str,
         role: str = "embed",
     ) -> None:
-        super().__init__(inner, services)
         self._embedder = inner
         self._batch_size = settings.batch_size
         self._name = name
         self._role = role
         self._key = None if services.cache is None else model_key(settings)
-        self._stack = stack(name, settings, services, self._client, FloatsCodec())
+        super().__init__(
+            inner,
+            services,
+            lambda: stack(name, settings, services, self._client, FloatsCodec()),
+        )
 
     @property
     def info(self) -> EmbedderInfo:
@@ -252,11 +264,15 @@ class GuardedReranker(_Guarded, AwaitedReranker):
         *,
         role: str = "rerank",
     ) -> None:
-        super().__init__(inner, services)
         self._reranker = inner
         self._role = role
         self._key = None if services.cache is None else model_key(settings)
-        self._stack = stack(inner.info.name, settings, services, self._client, FloatsCodec())
+        name = inner.info.name
+        super().__init__(
+            inner,
+            services,
+            lambda: stack(name, settings, services, self._client, FloatsCodec()),
+        )
 
     @property
     def info(self) -> ModelInfo:
