@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from bookrag_fast.config import RetrievalSettings
-from bookrag_fast.errors import ModelError
+from bookrag_fast.errors import ModelError, ModelReplyError
 from bookrag_fast.index.book_index import BookIndex, count_tokens
 from bookrag_fast.models.booking import booked_on
 from bookrag_fast.models.protocols import FloatMatrix, Image
@@ -88,14 +88,19 @@ class Inquiry:
 
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> FloatMatrix:
         """Unit rows. Words alone carry a question whose embedder fails: its rows are zeros."""
+        dimension = self.books[0].meta.embedder.dimension
         try:
             with booked_on(self.book):
                 made = await self.work.embed(self.models.embedder, texts, query=query)
+            if made.vectors.shape[1] != dimension:  # it did not answer when the books were opened
+                raise ModelReplyError(
+                    f"it gives {made.vectors.shape[1]} dimensions, the books have {dimension}"
+                )
         except ModelError as error:
             self.tracer.say(
                 f"the embedding model failed ({told(error.message)}): ranked by words alone"
             )
-            return np.zeros((len(texts), self.models.embedder.info.dimension), dtype=np.float32)
+            return np.zeros((len(texts), dimension), dtype=np.float32)
         self.tracer.usage += made.usage
         return made.vectors
 

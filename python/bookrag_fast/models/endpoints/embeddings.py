@@ -7,6 +7,7 @@ import binascii
 import hashlib
 import json
 import threading
+import time
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bookrag_fast.config import EmbeddingsModelSettings
-from bookrag_fast.errors import ModelTimeoutError
+from bookrag_fast.errors import ModelError, ModelTimeoutError
 from bookrag_fast.forks import begins_anew
 from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.counting import count_tokens, is_count
@@ -52,6 +53,8 @@ class EmbeddingsEndpoint(AwaitedEmbedder):
         self._client = self._connected()
         self._numbers: int | None = None  # of a vector as the server sends it
         self._base64 = True
+        self._failed: ModelError | None = None  # of the last probe for `info`
+        self._failed_at = 0.0  # by the steady clock
         self.forked()
         begins_anew(self)
 
@@ -130,10 +133,19 @@ class EmbeddingsEndpoint(AwaitedEmbedder):
             finally:
                 await client.aclose()
 
+        came = time.monotonic()
         with self._guard:
             if self._numbers is None:
-                with ThreadPoolExecutor(1) as pool:
-                    self._numbers = pool.submit(lambda: asyncio.run(apart())).result()
+                # Who waited for a probe shares its fate: one after the other would wait for ever
+                # longer for a server that hangs.
+                if self._failed is not None and came < self._failed_at:
+                    raise self._failed
+                try:
+                    with ThreadPoolExecutor(1) as pool:
+                        self._numbers = pool.submit(lambda: asyncio.run(apart())).result()
+                except ModelError as error:
+                    self._failed, self._failed_at = error, time.monotonic()
+                    raise
             return self._numbers
 
     # --- a batch --------------------------------------------------------------------------------

@@ -1,0 +1,82 @@
+"""A library whose embedder is a server that comes, goes, or becomes another one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bookrag_fast import Library
+from bookrag_fast.config import Settings
+from bookrag_fast.errors import ModelMismatchError, ModelTimeoutError
+from bookrag_fast.loops import LoopRunner
+from bookrag_fast.models.endpoints import EmbeddingsEndpoint
+from endpoint_settings import embeddings_settings
+from fake_endpoint import FakeEndpoint, hang, ok, sequence, status
+from server_helpers import make_pdf
+
+QUESTION = "At which pressure does the relief valve open?"
+
+
+def embedding(url: str, **values: Any) -> Settings:
+    model = {"kind": "embeddings", "base_url": url, "model": "fake-e", "retries": 0, **values}
+    return Settings.model_validate(
+        {"models": {"e": model}, "embedder": "e", "isolate_reader": False}
+    )
+
+
+def indexed(folder: Path, url: str) -> Path:
+    with Library.open(folder / "shelf", settings=embedding(url)) as library:
+        library.add(make_pdf(folder / "bench.pdf"))
+    return folder / "shelf"
+
+
+def test_a_server_that_is_down_leaves_words(tmp_path: Path) -> None:
+    """Also where no setting names the dimension, which only the server could tell."""
+    with FakeEndpoint(ok()) as server:
+        shelf = indexed(tmp_path, server.base_url)
+        server.behaviour = status(503)
+        with Library.open(shelf, settings=embedding(server.base_url)) as library:
+            answer = library.ask(QUESTION)
+            found = library.search(QUESTION)
+    assert "12 bar" in answer.text
+    assert any("12 bar" in evidence.text for evidence in found)
+    assert any("ranked by words alone" in note for note in answer.notes)
+
+
+def test_a_server_that_comes_back_with_another_model_mixes_nothing(tmp_path: Path) -> None:
+    with FakeEndpoint(ok()) as server:
+        shelf = indexed(tmp_path, server.base_url)
+        server.behaviour = sequence(status(503), ok(dimension=6))
+        with Library.open(shelf, settings=embedding(server.base_url)) as library:
+            answer = library.ask(QUESTION)
+            assert any("it gives 6 dimensions, the books have 8" in n for n in answer.notes)
+            with pytest.raises(ModelMismatchError):
+                library.ask(QUESTION)
+
+
+def test_who_waits_to_hear_of_the_dimension_waits_once() -> None:
+    with FakeEndpoint(hang()) as server:
+        settings = embeddings_settings(server.base_url).model_copy(update={"timeout_s": 0.5})
+        endpoint = EmbeddingsEndpoint("e", settings, LoopRunner())
+        failed = []
+
+        def look() -> None:
+            try:
+                _ = endpoint.info
+            except ModelTimeoutError as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=look) for _ in range(8)]
+        began = time.monotonic()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(failed) == 8
+        assert time.monotonic() - began < 1.5
+        server.behaviour = ok()
+        assert endpoint.info.dimension == 8  # a later look is a new one
