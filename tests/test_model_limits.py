@@ -235,6 +235,19 @@ def test_a_budget_is_of_its_day_or_book_and_raising_it_goes_on(tmp_path: Path) -
     virtually(next_day())
 
 
+def test_the_budget_of_a_day_holds_over_any_number_of_books(tmp_path: Path) -> None:
+    """More than the ledger knows the sums of at a time."""
+    model, shared = budgeted(Inner(), tmp_path, {"tokens_per_day": 20})
+
+    async def story() -> list[Any]:
+        return [(await model.complete_batch([ask(n, book=f"b{n}")]))[0] for n in range(150)]
+
+    first, *others = virtually(story())
+    assert isinstance(first, Completion)
+    assert all(isinstance(reply, SpendingLimitError) for reply in others)
+    shared.close()
+
+
 def test_kept_replies_pass_when_the_budget_is_spent(tmp_path: Path) -> None:
     model, shared = budgeted(Inner(), tmp_path, {"tokens_per_book": 20}, cache=True)
 

@@ -84,8 +84,9 @@ class Budget:
         scopes: list[_Scope] = [("day", self._ledger.today())]
         if book:
             scopes.append(("book", book))
-        for scope in scopes:
-            if self._ledger.spent(*scope) is None:
+        # Once more where the ledger has let go of one for the sake of the other.
+        while unknown := [scope for scope in scopes if self._ledger.spent(*scope) is None]:
+            for scope in unknown:
                 await asyncio.to_thread(self._ledger.watch, *scope)
         return scopes
 
