@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 
 import pytest
 
@@ -61,3 +62,25 @@ def test_a_last_thing_that_fails_still_ends_the_thread() -> None:
     with pytest.raises(OSError, match="no"):
         runner.close(last)
     assert not threads[0].is_alive()
+
+
+def test_who_awaits_work_that_closing_ends_is_told_so() -> None:
+    """Not by a cancellation, which the caller's own tasks would take for theirs."""
+    runner, begun = LoopRunner(), threading.Event()
+
+    async def work() -> None:
+        begun.set()
+        await asyncio.sleep(3600)
+
+    async def caller() -> None:
+        with pytest.raises(LibraryError, match="closed"):
+            await runner.arun(work())
+
+    def close() -> None:
+        begun.wait()
+        runner.close()
+
+    closing = threading.Thread(target=close)
+    closing.start()
+    asyncio.run(caller())
+    closing.join()

@@ -115,6 +115,8 @@ class LoopRunner:
                 await asyncio.wait({result})
                 if not result.cancelled():
                     result.exception()  # looked at: what the unwinding raised is no news
+            elif self._closed:
+                raise _closed() from None
             raise
 
     def close(self, last: Callable[[], Awaitable[None]] | None = None) -> None:
