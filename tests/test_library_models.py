@@ -177,6 +177,20 @@ def test_closing_the_library_ends_its_calls(opened: Opened) -> None:
     assert isinstance(failed[0], LibraryError)
 
 
+def test_who_awaits_when_the_library_is_closed_is_told_so(opened: Opened) -> None:
+    hanging = Hanging()
+    library = opened({Role.ANSWER: hanging})
+
+    async def ask() -> None:
+        asking = asyncio.create_task(library.aask(QUESTION))
+        await asyncio.to_thread(hanging.begun.wait, 10)
+        await asyncio.to_thread(library.close)
+        with pytest.raises(LibraryError, match="closed"):  # not CancelledError: nobody did that
+            await asking
+
+    asyncio.run(ask())
+
+
 @pytest.mark.parametrize(
     "call",
     [

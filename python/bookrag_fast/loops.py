@@ -50,6 +50,10 @@ class LoopRunner:
         if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(loop.stop)
 
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end and return or raise what it does. An interrupt (Ctrl-C) of
         the waiting thread cancels it and waits until it has unwound."""
@@ -115,7 +119,7 @@ class LoopRunner:
                 await asyncio.wait({result})
                 if not result.cancelled():
                     result.exception()  # looked at: what the unwinding raised is no news
-            elif self._closed:
+            elif self.closed and result.cancelled():  # by close: the caller was not cancelled
                 raise _closed() from None
             raise
 
