@@ -157,6 +157,25 @@ def test_a_reader_who_leaves_the_stream_ends_its_call(opened: Opened) -> None:
     assert hanging.cancelled.wait(10)
 
 
+def test_the_work_of_a_stream_has_ended_when_its_reader_is_cancelled(opened: Opened) -> None:
+    hanging = Hanging()
+    library = opened({Role.ANSWER: hanging})
+
+    async def read() -> None:
+        async for _ in library.aask_stream(QUESTION):
+            pass
+
+    async def leave() -> set[asyncio.Task[object]]:
+        reading = asyncio.create_task(read())
+        await asyncio.to_thread(hanging.begun.wait, 10)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    assert asyncio.run(leave()) == set()
+    assert hanging.cancelled.is_set()
+
+
 def test_closing_the_library_ends_its_calls(opened: Opened) -> None:
     hanging = Hanging()
     library = opened({Role.ANSWER: hanging})

@@ -455,6 +455,7 @@ class Library:
             answer = await work
         finally:
             work.cancel()
+            await asyncio.gather(work, return_exceptions=True)  # nothing goes on unseen
         rest = answer.text[len(said) :] if answer.text.startswith(said) else ""
         for piece in views.pieces(rest):
             yield AnswerEvent("text", text=piece)
