@@ -22,6 +22,8 @@ from bookrag_fast.models.roles import USUAL, ModelSet, Role
 from bookrag_fast.prompts import RenderedPrompt
 from bookrag_fast.server import Client
 from conftest import HANDBOOK
+from endpoint_settings import embeddings_settings
+from fake_endpoint import FakeEndpoint
 from scripted_model import Script, ScriptedModel
 from server_helpers import eventually, make_pdf, running
 
@@ -264,3 +266,20 @@ def test_a_figure_of_the_pdf_is_shown_to_a_model_that_sees(tmp_path: Path) -> No
         unseen = library.ask("What does Figure 1 show?")
         assert any("could not be looked at" in note for note in unseen.notes)
         assert "Boxes and arrows." not in answer.asked[1].user
+
+
+def test_an_embedding_server_that_is_down_leaves_a_question_to_words(tmp_path: Path) -> None:
+    """Also one that has never said how long its vectors are."""
+    with FakeEndpoint() as server:
+        settings = Settings(
+            models={"vectors": embeddings_settings(server.base_url, retries=0)},
+            embedder="vectors",
+            isolate_reader=False,
+        )
+        with Library.open(tmp_path / "shelf", settings=settings) as library:
+            library.add(make_pdf(tmp_path / "bench.pdf"))
+    with Library.open(tmp_path / "shelf", settings=settings) as library:
+        answer = library.ask(QUESTION)
+    assert "12 bar" in answer.text
+    assert all("ranked by words alone" in note for note in answer.notes)
+    assert "cannot be reached" in answer.notes[0]

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from bookrag_fast.config import Settings, load_settings
-from bookrag_fast.errors import ModelError, ModelMismatchError, UnknownBookError
+from bookrag_fast.errors import UnknownBookError
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.library import crops, views
 from bookrag_fast.library.adding import Adder
@@ -27,6 +27,7 @@ from bookrag_fast.library.arguments import (
     checked_path,
     refuse,
 )
+from bookrag_fast.library.comparing import check_embedder
 from bookrag_fast.library.files import book_id_of, sha256_of
 from bookrag_fast.library.progress import ProgressReporter
 from bookrag_fast.library.shelf import Shelf
@@ -41,7 +42,7 @@ from bookrag_fast.library.types import (
 )
 from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.create import create_models
-from bookrag_fast.models.protocols import Embedder, EmbedderInfo
+from bookrag_fast.models.protocols import Embedder
 from bookrag_fast.models.roles import ModelSet
 from bookrag_fast.query.executor import Executor
 from bookrag_fast.query.plan import Answer, Evidence, SearchResult
@@ -487,29 +488,8 @@ class Library:
                 "add one with `bookrag index FILE`",
             )
         indexes = [self._shelf.load(book_id) for book_id in dict.fromkeys(ids)]
-        used = self._embedder_of(indexes[0])
-        for index in indexes:
-            _check_model(index, used)
+        check_embedder(indexes, self._models.embedder)
         return indexes
-
-    def _embedder_of(self, index: BookIndex) -> EmbedderInfo:
-        """The one in use; that of the book where the one in use does not answer: the question goes
-        by words alone then."""
-        try:
-            return self._models.embedder.info
-        except ModelError:
-            return index.meta.embedder
 
     def _index_of(self, ref: str) -> BookIndex:
         return self._shelf.load(self.book(ref).id)
-
-
-def _check_model(index: BookIndex, used: EmbedderInfo) -> None:
-    made = index.meta.embedder
-    if (made.fingerprint, made.dimension) == (used.fingerprint, used.dimension):
-        return
-    raise ModelMismatchError(
-        f"{index.meta.title!r} was indexed with {made.name} ({made.dimension} dimensions); "
-        f"the embedder in use is {used.name} ({used.dimension})",
-        f"index {index.meta.name} again to convert it, or set the embedder to {made.name}",
-    )
