@@ -132,6 +132,23 @@ def test_replies_that_are_kept_are_free(tmp_path: Path, book: Path, server: Fake
     assert known == Estimate(first.name, first.pages, first.nodes, known=True)
 
 
+def test_an_estimate_leaves_every_file_as_it_was(
+    tmp_path: Path, book: Path, server: FakeEndpoint
+) -> None:
+    """Replies that it finds in the cache do not even count as used."""
+
+    def files() -> dict[Path, tuple[int, bytes]]:
+        found = [p for p in (tmp_path / "shelf").rglob("*") if p.is_file()]
+        return {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in found}
+
+    with Library.open(tmp_path / "shelf", settings=_settings(server)) as lib:
+        lib.remove(lib.add(book).id)
+    before = files()
+    with Library.open(tmp_path / "shelf", settings=_settings(server)) as lib:
+        assert lib.estimate(book).calls == 0
+    assert files() == before
+
+
 def test_a_spent_budget_stops_cleanly_and_the_next_run_goes_on_from_there(
     tmp_path: Path, book: Path, server: FakeEndpoint
 ) -> None:

@@ -24,7 +24,7 @@ class Rehearsal:
         self._counted = Estimate()
         cache = folder / CACHE_FILE
         wanted = settings.cache.enabled and cache.is_file()  # looking must not make one
-        self._cache = ReplyCache(cache, settings.cache.max_mb) if wanted else None
+        self._cache = ReplyCache(cache, marking=False) if wanted else None
         self.models = rehearsal_models(settings, self._cache, self._counted)
 
     def close(self) -> None:

@@ -107,7 +107,8 @@ class _Remembering:
 
 
 class _CountingEmbedder(LocalEmbedder):
-    """Counts texts that the cache does not have, in the calls that they will go out in."""
+    """Counts texts that the cache does not have, in the calls that they will go out in; not the
+    call of one word by which a process learns how long vectors are."""
 
     def __init__(
         self,

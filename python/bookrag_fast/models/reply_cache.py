@@ -48,9 +48,11 @@ class ReplyCache:
     Args:
         path: the file; made if it is not there.
         max_mb: its bound in MiB. Beyond it the least recently used replies go.
+        marking: whether a reply that is read counts as used, which is written to the file.
     """
 
-    def __init__(self, path: Path, max_mb: int = 1024) -> None:
+    def __init__(self, path: Path, max_mb: int = 1024, *, marking: bool = True) -> None:
+        self._marking = marking
         self._file = SqliteFile(path, _SCHEMA, _VERSION)
         self._max_bytes = max_mb << 20
         self._behind = WriteBehind(self._write, _DELAY_S)
@@ -93,7 +95,7 @@ class ReplyCache:
         except (sqlite3.Error, OSError, NewerIndexError) as error:
             self._passed_over(error)
             return found
-        if len(found) and missing:
+        if self._marking and found and missing:
             now = time.time_ns()
             with self._guard:
                 self._touched.update((key, now) for key in missing if key in found)

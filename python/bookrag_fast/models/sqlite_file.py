@@ -115,7 +115,8 @@ class SqliteFile:
 
     def _opened(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.touch()
+        if not self.path.exists():
+            self.path.touch()
         self._inode = self.path.stat().st_ino
         db = self._connection(_WRITE_WAIT_S)
         try:
