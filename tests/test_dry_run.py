@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from bookrag_fast.index.model_use import ModelUse
 from bookrag_fast.library import Estimate
 from endpoint_settings import chat_settings, embeddings_settings
 from factories import HashEmbedder
-from fake_endpoint import FakeEndpoint, hang, ok
+from fake_endpoint import Exchange, FakeEndpoint, after, hang, ok
 from pdf_factory import LOREM
 
 PRICE = PriceSettings(input=1.0, output=3.0)
@@ -178,6 +179,33 @@ def test_a_spent_budget_stops_cleanly_and_the_next_run_goes_on_from_there(
     # Known replies are answered in the estimate too, so that it is right about the rest.
     assert _by_role(left.models)["summarise"].usage.calls == uses["summarise"].usage.calls
     assert (made.nodes, made.entities) == (at_once.nodes, at_once.entities)
+
+
+def test_however_often_the_budget_ends_nothing_is_paid_for_twice(
+    tmp_path: Path, book: Path
+) -> None:
+    """Calls that are under way when it is spent come to their end, and their replies are kept."""
+    asked: Counter[str] = Counter()
+    talk = ok(lambda body: 3 * _reply(body) if "summar" in str(body) else _reply(body))
+
+    async def uneven(x: Exchange) -> None:
+        await after(0.01 + 0.02 * (x.number % 4), talk)(x)
+
+    with FakeEndpoint(uneven) as server:
+        for cents in range(1, 30):
+            limit = BudgetSettings(usd_per_book=cents / 100)
+            with Library.open(tmp_path / "shelf", settings=_settings(server, budget=limit)) as lib:
+                try:
+                    lib.add(book)
+                    break
+                except SpendingLimitError:
+                    assert lib.books() == []
+        for call in server.calls:
+            said = call.body.get("messages") or call.body["input"]
+            asked.update([json.dumps(said)] if "messages" in call.body else said)
+    assert cents > 3
+    del asked["dimension"]  # of the vectors, asked once a process
+    assert set(asked.values()) == {1}
 
 
 def test_the_command_line_tells_what_it_would_cost_and_what_it_cost(

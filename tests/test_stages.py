@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from bookrag_fast.errors import SpendingLimitError
 from bookrag_fast.index.embedding import AT_ONCE, BATCH, embedded
 from bookrag_fast.index.stages import Stages, side_by_side
 from bookrag_fast.loops import LoopRunner
@@ -47,6 +48,20 @@ async def test_a_failure_ends_the_others_before_it_is_raised() -> None:
             ended.append(item)
 
     with pytest.raises(ValueError, match="one"):
+        await side_by_side(range(8), work, limit=4)
+    assert sorted(ended) == [0, 2, 3]  # the rest never began
+
+
+async def test_when_the_budget_is_spent_what_is_under_way_ends_in_its_own_time() -> None:
+    ended: list[int] = []
+
+    async def work(item: int) -> None:
+        if item == 1:
+            raise SpendingLimitError("spent")
+        await asyncio.sleep(0.01)
+        ended.append(item)
+
+    with pytest.raises(SpendingLimitError):
         await side_by_side(range(8), work, limit=4)
     assert sorted(ended) == [0, 2, 3]  # the rest never began
 

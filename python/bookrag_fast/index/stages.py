@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from time import monotonic
 from typing import TypeVar
 
+from bookrag_fast.errors import SpendingLimitError
+
 __all__ = ["Stages", "side_by_side"]
 
 MENTION_EVERY_S = 0.2
@@ -65,17 +67,25 @@ async def side_by_side(
     items: Iterable[S], work: Callable[[S], Awaitable[T]], *, limit: int
 ) -> list[T]:
     """The results of work on all items, in their order, at most ``limit`` at once. The first
-    failure, and a cancellation, cancels what is under way, waits for it, and is raised."""
+    failure, and a cancellation, cancels what is under way, waits for it, and is raised. Only of a
+    spent budget what is under way is a part: it is paid for, and ends in its own time."""
     todo = enumerate(items)
     results: dict[int, T] = {}
+    spent = False
 
     async def worker() -> None:
         for place, item in todo:
+            if spent:
+                return
             results[place] = await work(item)
 
     tasks = [asyncio.ensure_future(worker()) for _ in range(limit)]
     try:
         await asyncio.gather(*tasks)
+    except SpendingLimitError:
+        spent = True
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
     finally:
         for task in tasks:
             task.cancel()

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from bookrag_fast.config.models import EmbeddingsModelSettings, EndpointSettings
-from bookrag_fast.errors import ModelError, ModelReplyError
+from bookrag_fast.errors import ModelError, ModelReplyError, SpendingLimitError
 from bookrag_fast.forks import begins_anew, keep
 from bookrag_fast.models.booking import book_of_the_work
 from bookrag_fast.models.counting import count_tokens, prompt_tokens
@@ -300,12 +300,16 @@ class GuardedReranker(_Guarded, AwaitedReranker):
 
 
 async def _all(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """All at once; the first failure cancels the rest."""
+    """All at once; the first failure cancels the rest. When the budget is spent, what is under way
+    is a part of it: it is paid for, and ends in its own time."""
     if len(work) == 1:
         return [await work[0]]
     tasks = [asyncio.ensure_future(one) for one in work]
     try:
         return list(await asyncio.gather(*tasks))
+    except SpendingLimitError:
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
     finally:
         for task in tasks:
             task.cancel()
