@@ -280,6 +280,9 @@ def test_an_embedding_server_that_is_down_leaves_a_question_to_words(tmp_path: P
             library.add(make_pdf(tmp_path / "bench.pdf"))
     with Library.open(tmp_path / "shelf", settings=settings) as library:
         answer = library.ask(QUESTION)
+        assert [problem.where for problem in library.check()] == ["embedder"]
+        next((tmp_path / "shelf").glob("books/*/nodes.arrow")).unlink()
+        assert len(library.check()) == 2  # what is wrong with books is seen all the same
     assert "12 bar" in answer.text
     assert all("ranked by words alone" in note for note in answer.notes)
     assert "cannot be reached" in answer.notes[0]

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from bookrag_fast.config import Settings, load_settings
-from bookrag_fast.errors import UnknownBookError
+from bookrag_fast.errors import ModelError, UnknownBookError
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.library import crops, views
 from bookrag_fast.library.adding import Adder
@@ -470,7 +470,11 @@ class Library:
 
     def check(self) -> list[Problem]:
         """What is wrong with the shelf, each with what mends it; empty when all is well."""
-        return self._shelf.check(self._models.embedder.info)
+        try:
+            return self._shelf.check(self._models.embedder.info)
+        except ModelError as error:  # the books are looked at all the same
+            unknown = Problem("warning", "embedder", error.message, error.hint)
+            return [unknown, *self._shelf.check(None)]
 
     # --- the work itself, on worker threads ---------------------------------------------------
 

@@ -122,8 +122,9 @@ class Shelf:
         # Mapped files stay readable for whoever has them open.
         shutil.rmtree(self._books_folder / folder, ignore_errors=True)
 
-    def check(self, embedder: EmbedderInfo) -> list[Problem]:
-        """What is wrong with the shelf, each with what mends it; empty when all is well."""
+    def check(self, embedder: EmbedderInfo | None) -> list[Problem]:
+        """What is wrong with the shelf, each with what mends it; empty when all is well. Books are
+        not compared with an embedder that is None."""
         problems: list[Problem] = []
         verdict = self.catalogue.check()
         if verdict != "ok":
@@ -143,7 +144,7 @@ class Shelf:
                             error.hint or f"bookrag rm {book_id}, then index the file again")
                 )  # fmt: skip
                 continue
-            if index.meta.embedder.fingerprint != embedder.fingerprint:
+            if embedder and index.meta.embedder.fingerprint != embedder.fingerprint:
                 problems.append(
                     Problem(
                         "warning",
