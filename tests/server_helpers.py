@@ -156,19 +156,36 @@ class FakeLibrary:
         return BOOK
 
     async def asearch_result(
-        self, question: str, *, books: Any = None, budget_tokens: int = 2000
+        self,
+        question: str,
+        *,
+        books: Any = None,
+        budget_tokens: int = 2000,
+        timeout_s: float | None = None,
     ) -> SearchResult:
         self._note(question=question, books=books, budget_tokens=budget_tokens)
         await self._work(question)
         return SearchResult((EVIDENCE,), PLAN, TRACE)
 
-    async def aask(self, question: str, *, books: Any = None, budget_tokens: int = 4000) -> Answer:
+    async def aask(
+        self,
+        question: str,
+        *,
+        books: Any = None,
+        budget_tokens: int = 4000,
+        timeout_s: float | None = None,
+    ) -> Answer:
         self._note(question=question, books=books, budget_tokens=budget_tokens)
         await self._work(question)
         return ANSWER
 
     async def aask_stream(
-        self, question: str, *, books: Any = None, budget_tokens: int = 4000
+        self,
+        question: str,
+        *,
+        books: Any = None,
+        budget_tokens: int = 4000,
+        timeout_s: float | None = None,
     ) -> AsyncIterator[AnswerEvent]:
         self._note(question=question, books=books, budget_tokens=budget_tokens)
         yield AnswerEvent(kind="plan", plan=PLAN)

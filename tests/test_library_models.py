@@ -6,7 +6,6 @@ import asyncio
 import json
 import shutil
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,12 +13,13 @@ import pytest
 
 from bookrag_fast import Library
 from bookrag_fast.config import Settings
-from bookrag_fast.errors import DeadlineError, LibraryError
+from bookrag_fast.errors import LibraryError
 from bookrag_fast.library.types import AnswerEvent
 from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.create import create_models
 from bookrag_fast.models.roles import USUAL, ModelSet, Role
 from bookrag_fast.prompts import RenderedPrompt
+from bookrag_fast.query.plan import Answer
 from bookrag_fast.server import Client
 from conftest import HANDBOOK
 from endpoint_settings import embeddings_settings
@@ -216,21 +216,20 @@ def test_who_awaits_when_the_library_is_closed_is_told_so(opened: Opened) -> Non
     "call",
     [
         lambda client: client.ask(QUESTION, timeout=1),
-        lambda client: list(client.ask_stream(QUESTION, timeout=1)),
+        lambda client: list(client.ask_stream(QUESTION, timeout=1))[-1].answer,
     ],
     ids=["ask", "stream"],
 )
-def test_a_deadline_over_grpc_ends_the_call(
-    opened: Opened, call: Callable[[Client], object]
+def test_a_deadline_over_grpc_ends_the_call_of_the_model(
+    opened: Opened, call: Callable[[Client], Answer]
 ) -> None:
     hanging = Hanging()
     library = opened({Role.ANSWER: hanging})
     with running(library) as address, Client(address, timeout=20) as client:
-        begun = time.monotonic()
-        with pytest.raises(DeadlineError):
-            call(client)
-        assert time.monotonic() - begun < 10
+        answer = call(client)
         eventually(hanging.cancelled.is_set)
+    assert "12 bar" in answer.text  # by the rules, in time
+    assert any("no time left" in note for note in answer.notes)
 
 
 def test_a_models_answer_streams_over_grpc(opened: Opened) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "checked_pages",
     "checked_password",
     "checked_path",
+    "checked_seconds",
     "checked_text",
     "refuse",
 ]
@@ -85,3 +86,14 @@ def checked_callback(value: Any, name: str) -> Any:
     if value is not None and not callable(value):
         refuse(name, value, "a function")
     return value
+
+
+def checked_seconds(value: object, name: str) -> float | None:
+    """A length of time above 0; None for no limit."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        refuse(name, value, "a number of seconds, or None")
+    if not value > 0:
+        raise InvalidArgumentError(f"{name} is {value}, but must be above 0")
+    return float(value)

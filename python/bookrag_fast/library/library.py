@@ -25,6 +25,7 @@ from bookrag_fast.library.arguments import (
     checked_pages,
     checked_password,
     checked_path,
+    checked_seconds,
     refuse,
 )
 from bookrag_fast.library.comparing import check_embedder
@@ -336,6 +337,7 @@ class Library:
         *,
         books: Sequence[str] | None = None,
         budget_tokens: int | None = None,
+        timeout_s: float | None = None,
     ) -> list[Evidence]:
         """Evidence for a question, best first.
 
@@ -343,12 +345,16 @@ class Library:
             books: ids (or titles, files); None asks every book.
             budget_tokens: of all evidence texts together; a CJK character is one token, other
                 text characters / 4. None takes the settings' (2,000).
+            timeout_s: when an answer is wanted at the latest: models are given up in time for the
+                rules. None: as long as models take.
 
         Raises:
             QueryError: empty question, budget out of range. UnknownBookError.
             ModelMismatchError: a book was made with another embedding model.
         """
-        return self._runner.run(self.asearch(question, books=books, budget_tokens=budget_tokens))
+        return self._runner.run(
+            self.asearch(question, books=books, budget_tokens=budget_tokens, timeout_s=timeout_s)
+        )
 
     async def asearch(
         self,
@@ -356,9 +362,12 @@ class Library:
         *,
         books: Sequence[str] | None = None,
         budget_tokens: int | None = None,
+        timeout_s: float | None = None,
     ) -> list[Evidence]:
         """`search`, awaited."""
-        result = await self.asearch_result(question, books=books, budget_tokens=budget_tokens)
+        result = await self.asearch_result(
+            question, books=books, budget_tokens=budget_tokens, timeout_s=timeout_s
+        )
         return list(result.evidence)
 
     def search_result(
@@ -367,10 +376,13 @@ class Library:
         *,
         books: Sequence[str] | None = None,
         budget_tokens: int | None = None,
+        timeout_s: float | None = None,
     ) -> SearchResult:
         """`search` with the plan and the trace."""
         return self._runner.run(
-            self.asearch_result(question, books=books, budget_tokens=budget_tokens)
+            self.asearch_result(
+                question, books=books, budget_tokens=budget_tokens, timeout_s=timeout_s
+            )
         )
 
     async def asearch_result(
@@ -379,13 +391,19 @@ class Library:
         *,
         books: Sequence[str] | None = None,
         budget_tokens: int | None = None,
+        timeout_s: float | None = None,
     ) -> SearchResult:
         """`search_result`, awaited."""
         if budget_tokens is None:
             budget_tokens = self._settings.retrieval.budget_tokens
         budget = checked_int(budget_tokens, "budget_tokens")
         return await self._questioned(
-            self._executor.search(lambda: self._chosen(books), question, budget)
+            self._executor.search(
+                lambda: self._chosen(books),
+                question,
+                budget,
+                timeout_s=checked_seconds(timeout_s, "timeout_s"),
+            )
         )
 
     def ask(
@@ -394,6 +412,7 @@ class Library:
         *,
         books: Sequence[str] | None = None,
         budget_tokens: int = ASK_BUDGET,
+        timeout_s: float | None = None,
     ) -> Answer:
         """Answer a question with citations, plan, trace and usage; errors as for `search`.
 
@@ -401,7 +420,9 @@ class Library:
         budget is spent, costs the question its part: rules and the book's own sentences stand in,
         and the answer's ``notes`` say so.
         """
-        return self._runner.run(self.aask(question, books=books, budget_tokens=budget_tokens))
+        return self._runner.run(
+            self.aask(question, books=books, budget_tokens=budget_tokens, timeout_s=timeout_s)
+        )
 
     async def aask(
         self,
@@ -409,11 +430,17 @@ class Library:
         *,
         books: Sequence[str] | None = None,
         budget_tokens: int = ASK_BUDGET,
+        timeout_s: float | None = None,
     ) -> Answer:
         """`ask`, awaited. Cancelling it ends the calls of its models."""
         budget = checked_int(budget_tokens, "budget_tokens")
         return await self._questioned(
-            self._executor.ask(lambda: self._chosen(books), question, budget)
+            self._executor.ask(
+                lambda: self._chosen(books),
+                question,
+                budget,
+                timeout_s=checked_seconds(timeout_s, "timeout_s"),
+            )
         )
 
     async def aask_stream(
@@ -422,12 +449,14 @@ class Library:
         *,
         books: Sequence[str] | None = None,
         budget_tokens: int = ASK_BUDGET,
+        timeout_s: float | None = None,
     ) -> AsyncIterator[AnswerEvent]:
         """`aask` step by step: the plan, the evidence, the answer's text in pieces, the answer.
         The pieces make up the text. A model's come as it writes them; where it turns out that
         some were no part of the answer but thoughts, the text of the answer counts. Ending the
         iteration ends the model's call."""
         budget = checked_int(budget_tokens, "budget_tokens")
+        seconds = checked_seconds(timeout_s, "timeout_s")
         loop = asyncio.get_running_loop()
         events: asyncio.Queue[AnswerEvent | None] = asyncio.Queue()  # None: the work has ended
         said = ""
@@ -442,6 +471,7 @@ class Library:
                     lambda: self._chosen(books),
                     question,
                     budget,
+                    timeout_s=seconds,
                     on_plan=lambda plan: say(AnswerEvent("plan", plan=plan)),
                     on_evidence=lambda found: say(AnswerEvent("evidence", evidence=tuple(found))),
                     on_text=lambda text: say(AnswerEvent("text", text=text)),

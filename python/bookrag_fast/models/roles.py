@@ -46,13 +46,15 @@ class Outcome(Generic[T]):
     """What became of a question to a model.
 
     ``value`` is None when no reply could be used, and ``problem`` says why, in words. ``steps``
-    are what it took: "cleaned", "repaired", "asked again", "offline".
+    are what it took: "cleaned", "repaired", "asked again", "offline". ``silent``: there was no
+    reply at all, and asking for something else would be no use now.
     """
 
     value: T | None
     usage: TokenUsage = field(default_factory=TokenUsage)
     steps: tuple[str, ...] = ()
     problem: str = ""
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

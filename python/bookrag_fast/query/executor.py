@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from time import monotonic
 from typing import Any, TypeVar
 
 from bookrag_fast.config import RetrievalSettings
@@ -29,6 +30,8 @@ T = TypeVar("T")
 OpenBooks = Callable[[], Sequence[BookIndex]]  # blocking: called on a worker thread
 
 _LARGEST_BUDGET = 1_000_000
+# Kept for the rules, of the time that a question has: a share of it, within bounds, in seconds.
+_SHARE, _LEAST_S, _MOST_S = 0.15, 0.1, 2.0
 _ROLES = frozenset({Role.PLAN, Role.EXTRACT, Role.ANSWER, Role.VISION})  # asked by questions
 
 
@@ -55,19 +58,24 @@ class Executor:
         local = isinstance(models.embedder, LocalEmbedder)
         return not _ROLES.isdisjoint(models.roles) or models.reranker is not None or not local
 
-    async def search(self, books: OpenBooks, question: str, budget: int) -> SearchResult:
+    async def search(
+        self, books: OpenBooks, question: str, budget: int, *, timeout_s: float | None = None
+    ) -> SearchResult:
         """Evidence for a question, best first, within a token budget.
 
         Models that fail, or whose budget is spent, cost the question their part and a note, no
-        more. Cancelling ends their calls.
+        more. Cancelling ends their calls. With ``timeout_s`` they are given up in time for the
+        rules to answer within it.
 
         Raises:
             QueryError: the question is empty or too long.
             BudgetError: the budget is not between 1 and 1,000,000 tokens.
         """
 
+        until = self._until(timeout_s)
+
         async def search(work: Work) -> SearchResult:
-            inquiry = await self._begin(work, books, question, budget)
+            inquiry = await self._begin(work, books, question, budget, until)
             gathered = await gather(inquiry, budget, lambda plan: None)
             evidence = gathered.evidence
             if gathered.aggregates:
@@ -86,6 +94,7 @@ class Executor:
         question: str,
         budget: int,
         *,
+        timeout_s: float | None = None,
         on_plan: Callable[[QueryPlan], None] = lambda plan: None,
         on_evidence: Callable[[Sequence[Evidence]], None] = lambda evidence: None,
         on_text: Callable[[str], None] | None = None,
@@ -97,8 +106,10 @@ class Executor:
         of the answer's text, perhaps none of it, unless they turn out to hold a model's thoughts.
         """
 
+        until = self._until(timeout_s)
+
         async def ask(work: Work) -> Answer:
-            inquiry = await self._begin(work, books, question, budget)
+            inquiry = await self._begin(work, books, question, budget, until)
             gathered = await gather(inquiry, budget, on_plan)
             on_evidence(gathered.evidence)
             writer = Writer(inquiry, budget, self._picture_of, on_text)
@@ -116,13 +127,25 @@ class Executor:
 
         return await self._run(ask)
 
+    def _until(self, timeout_s: float | None) -> float | None:
+        """When models are given up, by `time.monotonic`, for an answer within so many seconds;
+        None for never, and where there is nothing to wait for."""
+        if timeout_s is None or not self.waits:
+            return None
+        return monotonic() + timeout_s - min(_MOST_S, max(_LEAST_S, _SHARE * timeout_s))
+
     async def _run(self, operator: Callable[[Work], Coroutine[Any, Any, T]]) -> T:
         if self.waits:
             return await operator(Threads())
         return await asyncio.to_thread(lambda: drive(operator(Inline())))
 
     async def _begin(
-        self, work: Work, open_books: OpenBooks, question: str, budget: object
+        self,
+        work: Work,
+        open_books: OpenBooks,
+        question: str,
+        budget: object,
+        until: float | None,
     ) -> Inquiry:
         books = tuple(await work.run(open_books))
         if not isinstance(budget, int) or not 1 <= budget <= _LARGEST_BUDGET:
@@ -130,7 +153,9 @@ class Executor:
                 f"a budget of {budget} tokens is out of range",
                 f"choose between 1 and {_LARGEST_BUDGET}",
             )
-        return Inquiry(checked(question), books, self._models, self._settings, work, Tracer())
+        return Inquiry(
+            checked(question), books, self._models, self._settings, work, Tracer(), until
+        )
 
 
 async def _draft(gathered: Gathered, writer: Writer) -> Draft:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import BaseModel
 
 from bookrag_fast.config import RetrievalSettings
-from bookrag_fast.errors import ModelError, ModelReplyError
+from bookrag_fast.errors import ModelError, ModelReplyError, ModelTimeoutError
 from bookrag_fast.index.book_index import BookIndex, count_tokens
 from bookrag_fast.models.booking import booked_on
 from bookrag_fast.models.protocols import FloatMatrix, Image
 from bookrag_fast.models.roles import ModelSet, Outcome, Role, RoleModel, Terms
+from bookrag_fast.models.twins import LocalEmbedder
 from bookrag_fast.prompts import RenderedPrompt, language_of, load_prompt
 from bookrag_fast.query.model_text import enclosed, told
 from bookrag_fast.query.question import Question, worded
@@ -59,7 +62,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """A question's books, models and trace. ``text`` is the question as it was asked."""
+    """A question's books, models and trace. ``text`` is the question as it was asked.
+
+    ``until`` is when models are given up (`time.monotonic`), so that the rules have time left to
+    answer; None: never.
+    """
 
     text: str
     books: tuple[BookIndex, ...]
@@ -67,7 +74,9 @@ class Inquiry:
     settings: RetrievalSettings
     work: Work
     tracer: Tracer
+    until: float | None = None
     _asked: dict[str, Question] = field(default_factory=dict)
+    _silent: set[str] = field(default_factory=set)  # models that will not be waited for again
 
     @property
     def book(self) -> str:
@@ -91,7 +100,9 @@ class Inquiry:
         dimension = self.books[0].meta.embedder.dimension
         try:
             with booked_on(self.book):
-                made = await self.work.embed(self.models.embedder, texts, query=query)
+                vectors = self.work.embed(self.models.embedder, texts, query=query)
+                local = isinstance(self.models.embedder, LocalEmbedder)  # part of the rules
+                made = await (vectors if local else self.in_time(vectors))
             if made.vectors.shape[1] != dimension:  # it did not answer when the books were opened
                 raise ModelReplyError(
                     f"it gives {made.vectors.shape[1]} dimensions, the books have {dimension}"
@@ -113,8 +124,8 @@ class Inquiry:
         if model is None or prompt is None:
             return None
         try:
-            outcome = await model.ask(prompt, schema, self._terms(model, call))
-        except ModelError as error:  # the budget is spent
+            outcome = await self.in_time(model.ask(prompt, schema, self._terms(model, call)))
+        except ModelError as error:  # the budget is spent, or the time
             outcome = Outcome(None, problem=error.message)
         return self._value(call, outcome, note)
 
@@ -127,16 +138,29 @@ class Inquiry:
             yield Outcome(None)
             return
         outcome: Outcome[str] = Outcome(None, problem="it ended without a word")
+        pieces = model.stream(prompt, self._terms(model, call))
         try:
-            async for piece in model.stream(prompt, self._terms(model, call)):
+            while True:
+                piece = await self.in_time(anext(pieces))
                 if isinstance(piece, str):
                     yield piece
                 else:
                     outcome = piece
+        except StopAsyncIteration:
+            pass
         except ModelError as error:
             outcome = Outcome(None, problem=error.message)
         self._value(call, outcome, note)
         yield outcome
+
+    async def in_time(self, reply: Awaitable[V]) -> V:
+        """A model's reply, if it comes while the question has time. ModelTimeoutError else."""
+        if self.until is None:
+            return await reply
+        try:
+            return await asyncio.wait_for(reply, max(0.0, self.until - monotonic()))
+        except asyncio.TimeoutError:
+            raise ModelTimeoutError("the question had no time left for it") from None
 
     def _terms(self, model: RoleModel, call: Call) -> Terms:
         most = _reply_tokens(model, call.max_tokens)
@@ -151,6 +175,10 @@ class Inquiry:
         return int(_SURE_SHARE * left) - count_tokens(used)
 
     def _prompt(self, model: RoleModel, call: Call, note: dict[str, Any]) -> RenderedPrompt | None:
+        if model.info.name in self._silent:
+            silent: Outcome[str] = Outcome(None, problem="it was not to be had just now")
+            self._value(call, silent, note)
+            return None
         data = {name: enclosed(name, text) for name, text in call.data.items()}
         prompt = load_prompt(call.prompt, language_of(self.text)).render({**data, **call.values})
         if self.room(call.role, prompt.system + prompt.user, call.max_tokens) >= 0:
@@ -162,6 +190,8 @@ class Inquiry:
 
     def _value(self, call: Call, outcome: Outcome[V], note: dict[str, Any]) -> V | None:
         self.tracer.usage += outcome.usage
+        if outcome.silent and (model := self.models.role(call.role)) is not None:
+            self._silent.add(model.info.name)
         note["by"] = "rules" if outcome.value is None else "model"
         note["prompt"] = call.prompt
         if outcome.steps:

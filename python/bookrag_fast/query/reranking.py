@@ -41,7 +41,7 @@ async def rerank(
         return texts
     try:
         with booked_on(inquiry.book):
-            made = await reranker.arerank(question.text, passages)
+            made = await inquiry.in_time(reranker.arerank(question.text, passages))
         scores = np.asarray(made.scores, dtype=np.float32)
         if scores.shape != (len(passages),) or not np.isfinite(scores).all():
             raise ModelError("its scores are not one finite number a text")

@@ -22,6 +22,7 @@ from bookrag_fast.server.generated.bookrag.v1 import bookrag_pb2_grpc as rpc
 __all__ = ["BookragServicer", "ServicerLimits"]
 
 _MOST_BOOKS = 1000  # named in one question
+_NO_DEADLINE_S = 1e7  # what gRPC calls time remaining without one
 _PREFIX = 4  # shortest id prefix that names a book, as in Library.book
 
 
@@ -138,25 +139,25 @@ class BookragServicer(rpc.BookRAGServicer):
 
     async def Search(self, request: pb.SearchRequest, context: Any) -> pb.SearchResponse:
         result = await self._library.asearch_result(
-            request.question, **await self._options(request)
+            request.question, **await self._options(request, context)
         )
         return wire.search_result_to(result)
 
     async def Ask(self, request: pb.AskRequest, context: Any) -> pb.AskResponse:
-        answer = await self._library.aask(request.question, **await self._options(request))
+        answer = await self._library.aask(request.question, **await self._options(request, context))
         return pb.AskResponse(answer=wire.answer_to(answer))
 
     async def AskStream(
         self, request: pb.AskStreamRequest, context: Any
     ) -> AsyncIterator[pb.AskStreamResponse]:
-        options = await self._options(request)
+        options = await self._options(request, context)
         events: Any = self._library.aask_stream(request.question, **options)
         async with aclosing(events):
             async for event in events:
                 yield wire.answer_event_to(event)
 
     async def _options(
-        self, request: pb.SearchRequest | pb.AskRequest | pb.AskStreamRequest
+        self, request: pb.SearchRequest | pb.AskRequest | pb.AskStreamRequest, context: Any
     ) -> dict[str, Any]:
         options: dict[str, Any] = {}
         if len(request.books) > _MOST_BOOKS:
@@ -169,6 +170,9 @@ class BookragServicer(rpc.BookRAGServicer):
             options["books"] = [match(books, ref).id for ref in request.books]
         if request.HasField("budget_tokens"):
             options["budget_tokens"] = request.budget_tokens
+        left = context.time_remaining()
+        if left is not None and 0 < left < _NO_DEADLINE_S:
+            options["timeout_s"] = left  # models leave the rules time to answer before it
         return options
 
     async def _id(self, reference: str) -> str:

@@ -10,7 +10,13 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from bookrag_fast.errors import ModelError, ModelReplyError, SpendingLimitError
+from bookrag_fast.errors import (
+    ModelError,
+    ModelReplyError,
+    ModelTimeoutError,
+    ModelUnavailableError,
+    SpendingLimitError,
+)
 from bookrag_fast.models.protocols import (
     ChatRequest,
     Completion,
@@ -27,6 +33,8 @@ from bookrag_fast.prompts import Language, RenderedPrompt, load_prompt
 __all__ = ["CheckedModel"]
 
 M = TypeVar("M", bound=BaseModel)
+
+_SILENT = (ModelTimeoutError, ModelUnavailableError)
 
 _SHOWN = 4000  # characters of its reply that a model is shown again
 
@@ -107,7 +115,7 @@ class CheckedModel:
         except SpendingLimitError:
             raise
         except ModelError as error:
-            return _offline(account, str(error))
+            return _offline(account, str(error), silent=isinstance(error, _SILENT))
         if reading.value is None:
             return _offline(account, reading.problem)
         return Outcome(reading.value, account.usage, tuple(account.steps))
@@ -124,7 +132,7 @@ class CheckedModel:
         except SpendingLimitError:
             raise
         except ModelError as error:
-            return _offline(account, str(error))
+            return _offline(account, str(error), silent=isinstance(error, _SILENT))
 
     async def stream(
         self,
@@ -154,7 +162,7 @@ class CheckedModel:
         except SpendingLimitError:
             raise
         except ModelError as error:
-            outcome = _offline(account, str(error))
+            outcome = _offline(account, str(error), silent=isinstance(error, _SILENT))
         finally:
             close = getattr(parts, "aclose", None)
             if close is not None:
@@ -228,9 +236,9 @@ def _empty(completion: Completion) -> str:
     return f"the reply is empty but for thoughts{why}"
 
 
-def _offline(account: _Account, problem: str) -> Outcome[M]:
+def _offline(account: _Account, problem: str, *, silent: bool = False) -> Outcome[M]:
     account.step("offline")
-    return Outcome(None, account.usage, tuple(account.steps), problem)
+    return Outcome(None, account.usage, tuple(account.steps), problem, silent)
 
 
 # --- asking again ---------------------------------------------------------------------------------
