@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bookrag_fast.config.models import BudgetSettings
 from bookrag_fast.errors import ModelError, ModelUnavailableError, SpendingLimitError
-from bookrag_fast.models.ledger import Spent
+from bookrag_fast.models.ledger import Spent, UsageLedger
 from bookrag_fast.models.middleware.call import Call
 from bookrag_fast.models.middleware.concurrency import Slots
 from bookrag_fast.models.middleware.guarded import GuardedLanguageModel
@@ -245,6 +245,25 @@ def test_the_budget_of_a_day_holds_over_any_number_of_books(tmp_path: Path) -> N
     first, *others = virtually(story())
     assert isinstance(first, Completion)
     assert all(isinstance(reply, SpendingLimitError) for reply in others)
+    shared.close()
+
+
+def test_another_process_spends_while_calls_wait_in_line(tmp_path: Path) -> None:
+    """What is out is lost to the budget, not all that was reserved."""
+    other = UsageLedger(tmp_path / "usage.sqlite3", today=lambda: "2026-01-01")
+
+    def does(n: int, _: Any) -> Any:
+        if n == 2:
+            other.add(Spent(prompt_tokens=1600), role="r", book="b", model="m")
+            other.flush()
+        shared.ledger.flush()  # what time does behind
+        return asyncio.sleep(1, "ok")
+
+    inner = Inner(does)
+    model, shared = budgeted(inner, tmp_path, {"tokens_per_day": 1600}, concurrency=1)
+    replies = virtually(model.complete_batch([ask(n) for n in range(50)]))
+    assert sum(isinstance(reply, SpendingLimitError) for reply in replies) >= 46
+    other.close()
     shared.close()
 
 

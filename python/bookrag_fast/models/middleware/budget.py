@@ -15,7 +15,7 @@ from bookrag_fast.models.middleware.call import Call, Next, Reply
 from bookrag_fast.models.middleware.concurrency import Slots
 from bookrag_fast.models.middleware.usage import cost
 
-__all__ = ["Budget", "Spending"]
+__all__ = ["Budget", "Spending", "StillAffordable"]
 
 _Scope = tuple[Literal["book", "day"], str]
 
@@ -69,6 +69,12 @@ class Budget:
             reserved.tokens += wanted.tokens
         return scopes
 
+    async def check(self, wanted: _Amount, book: str) -> None:
+        """Raises SpendingLimitError for what was reserved and does not fit any more: other
+        processes spend from the same budget."""
+        for scope in await self._scopes(book):
+            self._fits(scope, wanted)
+
     def release(self, amount: _Amount, scopes: list[_Scope]) -> None:
         for scope in scopes:
             reserved = self._reserved[scope]
@@ -121,13 +127,31 @@ class Spending:
         self._price = price
 
     async def __call__(self, call: Call, ahead: Next) -> Reply:
-        amount = _Amount(cost(call.expected, self._price), call.tokens)
+        amount = _expected(call, self._price)
         scopes = await self._budget.reserve(amount, call.book, call.came)
         try:
             return await ahead(call)
         finally:
             # The stages above book what it took before anything else runs on this loop.
             self._budget.release(amount, scopes)
+
+
+class StillAffordable:
+    """Looks once more as a call leaves, which may have waited long since its amount was reserved.
+    So processes with one budget go beyond it by what they have out, not by what they have in line.
+    """
+
+    def __init__(self, budget: Budget, price: PriceSettings) -> None:
+        self._budget = budget
+        self._price = price
+
+    async def __call__(self, call: Call, ahead: Next) -> Reply:
+        await self._budget.check(_expected(call, self._price), call.book)
+        return await ahead(call)
+
+
+def _expected(call: Call, price: PriceSettings) -> _Amount:
+    return _Amount(cost(call.expected, price), call.tokens)
 
 
 def _limit_reached(

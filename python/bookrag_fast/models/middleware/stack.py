@@ -7,7 +7,8 @@
 * **Cache** before all limits: what is known waits for nobody, and passes even when the budget is
   spent. Of calls that are the same at the same time one goes on.
 * **Budget** is the part of "cost" that has to lie behind the cache: it holds what a call is
-  expected to take from here on, until the reply says what it took.
+  expected to take from here on, until the reply says what it took. When the call leaves it is
+  asked once more: other processes spend from it while calls are in the lines below.
 * **Rate limit**, then **concurrency**: who waits for the minute to pass must not keep one of the
   few places from a call that may go. The places are taken last, held while a call is out, and by
   nobody who waits.
@@ -38,7 +39,7 @@ from random import Random
 from bookrag_fast.config.models import EndpointSettings
 from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.ledger import UsageLedger
-from bookrag_fast.models.middleware.budget import Budget, Spending
+from bookrag_fast.models.middleware.budget import Budget, Spending, StillAffordable
 from bookrag_fast.models.middleware.cache import Cache, Codec
 from bookrag_fast.models.middleware.call import Next, Stage
 from bookrag_fast.models.middleware.concurrency import Concurrency
@@ -98,7 +99,10 @@ def stack(
         stages.append(Cache(services.cache, codec))
     if services.budget is not None and services.budget.limited:
         stages.append(Spending(services.budget, settings.price))
-    stages += [rate, Concurrency(settings.concurrency, role_limits), retry]
+    stages += [rate, Concurrency(settings.concurrency, role_limits)]
+    if services.budget is not None and services.budget.limited:
+        stages.append(StillAffordable(services.budget, settings.price))
+    stages.append(retry)
     stages.append(Deadline(name, settings.timeout_s))
     ahead = client
     for stage in reversed(stages):
