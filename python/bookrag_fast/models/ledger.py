@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS steps (
     PRIMARY KEY (day, role, step)
 ) WITHOUT ROWID
 """
-_DELAY_S = 0.5  # what a killed process loses
+_DELAY_S = 0.05  # what a killed process loses, and how late other processes hear of it
 _WATCHED = 64  # books and days of which `spent` knows at most; the longest known go first
 _AMOUNTS = ("calls", "cached", "failures", "prompt_tokens", "completion_tokens", "usd")
 _SUMS = ", ".join(f"coalesce(sum({name}), 0)" for name in _AMOUNTS)
@@ -97,7 +97,7 @@ class Spent:
 
 class UsageLedger:
     """Sums in SQLite. Safe for several threads and processes. Adding never blocks and never fails:
-    it is done in memory, and written behind within half a second, on another thread.
+    it is done in memory, and written behind 50 ms later, on another thread.
 
     What cannot be written (the disk is full, the file locked for long) is kept in memory, told
     once in the log, and tried again with the next.
