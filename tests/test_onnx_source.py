@@ -41,6 +41,27 @@ def test_an_odd_name_is_listed(tmp_path: Path) -> None:
         locate(tmp_path)
 
 
+def test_a_file_elsewhere_may_be_named_by_its_whole_path(tmp_path: Path) -> None:
+    put(tmp_path / "root", "tokenizer.json")
+    put(tmp_path / "other", "big.onnx")
+    other = str(tmp_path / "other" / "big.onnx")
+    with pytest.raises(ModelNotFoundError, match=r"tokenizer\.json is missing in .*big\.onnx"):
+        locate(tmp_path / "root", file=other)
+    found = locate(tmp_path / "root", file=other, tokenizer=str(tmp_path / "root"))
+    assert (found.model, found.tokenizer.parent.name) == (Path(other), "root")
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-that-name/model", "a" * 5000, "x\0y"])
+def test_names_that_no_file_can_have(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ModelNotFoundError):
+        locate(name)
+    put(tmp_path, "model.onnx", "tokenizer.json")
+    with pytest.raises(ModelNotFoundError):
+        locate(tmp_path, file=name)
+    with pytest.raises(ModelNotFoundError):
+        locate(tmp_path, tokenizer=name)
+
+
 def test_weights_outside_the_model_belong_to_it(tmp_path: Path) -> None:
     put(
         tmp_path,

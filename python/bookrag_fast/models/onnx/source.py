@@ -51,10 +51,15 @@ def locate(
         ModelNotFoundError: there is no such source, or it lacks a file, which is named.
         ModelUnavailableError: the hub cannot be reached. ModelError: its client is not installed.
     """
-    root, name = _root(source, download=download, file=file)
-    model = _model(root, file, str(source))
-    found = _separate(tokenizer) if tokenizer else _beside(model, root, str(source))
-    weights = (p for p in model.parent.iterdir() if p.name.startswith(_weights(model.name)))
+    try:
+        root, name = _root(source, download=download, file=file)
+        model = _model(root, file, str(source))
+        found = _separate(tokenizer) if tokenizer else _beside(model, root, str(source))
+        weights = [p for p in model.parent.iterdir() if p.name.startswith(_weights(model.name))]
+    except (OSError, RuntimeError) as error:  # RuntimeError: "~" of nobody
+        raise ModelNotFoundError(
+            f"the model {str(source)[:200]} cannot be looked for: {error}", _REMEDY
+        ) from error
     return ModelFiles(name, model, found, tuple(sorted(weights)))
 
 
@@ -106,8 +111,9 @@ def _beside(model: Path, root: Path, source: str) -> Path:
         if folder == root or folder == folder.parent:
             break
         folder = folder.parent
+    has = model.relative_to(root) if model.is_relative_to(root) else model
     raise ModelNotFoundError(
-        f"{_TOKENIZER} is missing in {source}, which has {model.relative_to(root)}",
+        f"{_TOKENIZER} is missing in {source}, which has {has}",
         hint="put it there, or name its file, folder or package as `tokenizer` of this model",
     )
 
