@@ -102,3 +102,15 @@ def test_show_tells_no_secret() -> None:
         assert SECRET not in result.output
         assert "***" in result.output
         assert "X-Api-Key" in result.output
+
+
+def test_show_tells_no_secret_that_is_sent_along() -> None:
+    Path("bookrag.toml").write_text(
+        '[models.m]\nbase_url = "http://h/v1"\nmodel = "x"\n'
+        f'[models.m.extra_body]\ntop_k = 3\napi_key = "{SECRET}"\nuser.auth_token = "{SECRET}"\n'
+    )
+    for how in ([], ["--json"]):
+        shown = bookrag("show", *how).output
+        assert SECRET not in shown
+        assert "top_k" in shown
+        assert "***" in shown

@@ -16,6 +16,7 @@ from bookrag_fast.config.loading import Origin, SourcedSettings
 __all__ = ["REDACTED", "ShownSetting", "as_toml", "shown_settings"]
 
 REDACTED = "***"
+_SOUNDS_SECRET = re.compile(r"key$|token$|secret|passw|authorization|credential", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,14 @@ def _values(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _open(key: str, value: Any) -> Any:
-    if not is_secret(key) or value is None:
-        return value
-    return dict.fromkeys(value, REDACTED) if isinstance(value, Mapping) else REDACTED
+    if is_secret(key) and value is not None:
+        return dict.fromkeys(value, REDACTED) if isinstance(value, Mapping) else REDACTED
+    if isinstance(value, Mapping):  # what is sent along may hold a key as well
+        return {
+            k: REDACTED if _SOUNDS_SECRET.search(str(k)) else _open(key, v)
+            for k, v in value.items()
+        }
+    return value
 
 
 def as_toml(value: Any) -> str:
