@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from hashlib import sha256
@@ -255,13 +256,18 @@ def test_a_fork_writes_its_own_replies_only(tmp_path: Path) -> None:
     cache.close()
 
 
-def _leaves_without_closing(path: Path) -> None:
-    ReplyCache(path).put({key("x"): b"x"})
+def _leaves_without_closing(path: Path, daemon: bool) -> None:
+    cache = ReplyCache(path)
+    thread = threading.Thread(target=lambda: cache.put({key("x"): b"x"}), daemon=daemon)
+    thread.start()
+    thread.join()
 
 
-def test_a_process_that_ends_without_closing_loses_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("daemon", [False, True])
+def test_a_process_that_ends_without_closing_loses_nothing(tmp_path: Path, daemon: bool) -> None:
+    """Also what came from a daemon's thread, as those of loops are."""
     path = tmp_path / "replies.sqlite3"
-    process = _SPAWN.Process(target=_leaves_without_closing, args=(path,))
+    process = _SPAWN.Process(target=_leaves_without_closing, args=(path, daemon))
     process.start()
     process.join()
     assert process.exitcode == 0

@@ -35,6 +35,7 @@ class WriteBehind:
                 return
             self._timer = threading.Timer(self._delay_s, self._run)
             timer = self._timer
+            timer.daemon = False  # else as the thread that is here, often a loop's
         try:
             timer.start()
         except RuntimeError:  # no more threads: the interpreter is ending
