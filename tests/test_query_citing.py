@@ -50,7 +50,16 @@ def test_references_of_the_book_itself_are_no_marks() -> None:
     assert reader.cited == [1]
 
 
-@given(st.text(max_size=80), st.lists(st.integers(1, 9), max_size=8), st.integers(0, 40))
+# Texts of which many are marks, or nearly.
+MARKED = st.lists(
+    st.sampled_from(
+        ["[E1]", "[E2, E3]", "[E9]", "[", "]", "E", "1", "【", "】", " ", " " * 99, "x"]
+    ),
+    max_size=25,
+).map("".join)
+
+
+@given(st.text(max_size=80) | MARKED, st.lists(st.integers(1, 9), max_size=8), st.integers(0, 40))
 def test_reading_in_pieces_changes_nothing(text: str, cuts: list[int], most: int) -> None:
     whole = MarkReader(EVIDENCE, most=most)
     expected = whole.feed(text) + whole.end()
@@ -62,6 +71,14 @@ def test_reading_in_pieces_changes_nothing(text: str, cuts: list[int], most: int
     assert got == expected
     assert len(got) <= most
     assert reader.cited == whole.cited
+
+
+@given(MARKED, st.integers(0, 60))
+def test_every_passage_cited_has_its_mark_in_what_is_given_out(text: str, most: int) -> None:
+    reader = MarkReader(EVIDENCE, most=most)
+    given_out = reader.whole(text)
+    assert len(given_out) <= most
+    assert all(f"[{place}]" in given_out for place in range(1, len(reader.cited) + 1))
 
 
 def test_quotes_are_the_books() -> None:

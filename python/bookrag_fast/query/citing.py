@@ -82,13 +82,33 @@ class MarkReader:
         return self._given(text)
 
     def _given(self, text: str) -> str:
-        text = _MARK.sub(self._marked, text)
+        """With marks rendered, as far as there is room. A mark that does not fit ends the text: a
+        reader must see every mark whose passage is cited."""
+        given: list[str] = []
+        at = 0
+        for match in _MARK.finditer(text):
+            given.append(self._within(text[at : match.start()]))
+            at = match.end()
+            if self._left == 0:
+                break
+            known = len(self.cited)
+            mark = self._marked(match)
+            if len(mark) > self._left:
+                del self.cited[known:]
+                self._left = 0
+                break
+            given.append(self._within(mark))
+        given.append(self._within(text[at:]))
+        return "".join(given)
+
+    def _within(self, part: str) -> str:
+        """The next part of what is given out, in the room that is left."""
         if not self._begun:
-            text = text.lstrip()
-        text = text[: self._left]
-        self._begun = self._begun or bool(text)
-        self._left -= len(text)
-        return text
+            part = part.lstrip()
+        part = part[: self._left]
+        self._begun = self._begun or bool(part)
+        self._left -= len(part)
+        return part
 
     def _marked(self, match: re.Match[str]) -> str:
         if not self._bare and "e" not in match.group(1).lower():
