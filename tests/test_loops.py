@@ -84,3 +84,27 @@ def test_who_awaits_work_that_closing_ends_is_told_so() -> None:
     closing.start()
     asyncio.run(caller())
     closing.join()
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_who_cancels_several_times_gets_control_back_when_the_work_has_unwound(times: int) -> None:
+    runner, seen = LoopRunner(), []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            await asyncio.sleep(0.1)
+            seen.append("unwound")
+
+    async def cancel() -> None:
+        task = asyncio.create_task(runner.arun(work()))
+        for _ in range(times):
+            await asyncio.sleep(0.02)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert seen == ["unwound"]
+
+    asyncio.run(cancel())
+    runner.close()

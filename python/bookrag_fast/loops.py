@@ -17,13 +17,29 @@ from typing import Any, TypeVar
 from bookrag_fast.errors import LibraryError
 from bookrag_fast.forks import begins_anew, keep
 
-__all__ = ["LoopRunner"]
+__all__ = ["LoopRunner", "settled"]
 
 T = TypeVar("T")
 
 # The runner whose work this is, in its tasks and in the threads that they started.
 _working_for: ContextVar[object] = ContextVar("_working_for", default=None)
 _UNWIND_S = 30.0  # how long an interrupted call waits for its work to be undone
+
+
+async def settled(work: asyncio.Future[Any]) -> None:
+    """Wait until cancelled work is done, however often the waiter is cancelled (a deadline passes
+    while the caller hangs up); such a cancellation is raised then. What the work raised is no news
+    to anybody."""
+    cancelled = False
+    while not work.done():
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError:
+            cancelled = True
+    if not work.cancelled():
+        work.exception()  # looked at
+    if cancelled:
+        raise asyncio.CancelledError
 
 
 class LoopRunner:
@@ -116,9 +132,7 @@ class LoopRunner:
         except asyncio.CancelledError:
             if not result.done():  # the caller was cancelled, not the work
                 loop.call_soon_threadsafe(stop)
-                await asyncio.wait({result})
-                if not result.cancelled():
-                    result.exception()  # looked at: what the unwinding raised is no news
+                await settled(result)
             elif self.closed and result.cancelled():  # by close: the caller was not cancelled
                 raise _closed() from None
             raise

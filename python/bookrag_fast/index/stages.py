@@ -9,6 +9,7 @@ from time import monotonic
 from typing import TypeVar
 
 from bookrag_fast.errors import SpendingLimitError
+from bookrag_fast.loops import settled
 
 __all__ = ["Stages", "side_by_side"]
 
@@ -57,9 +58,7 @@ class Stages:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             self.cancel()
-            await asyncio.wait({task})
-            if not task.cancelled():
-                task.exception()  # looked at: what the unwinding raised is no news
+            await settled(task)
             raise
 
 

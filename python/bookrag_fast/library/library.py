@@ -41,7 +41,7 @@ from bookrag_fast.library.types import (
     ProgressCallback,
     TreeNode,
 )
-from bookrag_fast.loops import LoopRunner
+from bookrag_fast.loops import LoopRunner, settled
 from bookrag_fast.models.create import create_models
 from bookrag_fast.models.protocols import Embedder
 from bookrag_fast.models.roles import ModelSet
@@ -486,7 +486,7 @@ class Library:
             answer = await work
         finally:
             work.cancel()
-            await asyncio.gather(work, return_exceptions=True)  # nothing goes on unseen
+            await settled(work)  # nothing goes on unseen
         rest = answer.text[len(said) :] if answer.text.startswith(said) else ""
         for piece in views.pieces(rest):
             yield AnswerEvent("text", text=piece)

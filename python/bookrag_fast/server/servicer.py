@@ -15,6 +15,7 @@ from typing import Any
 from bookrag_fast.errors import BookragError, InvalidArgumentError, UnknownBookError
 from bookrag_fast.library import Library
 from bookrag_fast.library.types import Book, Progress
+from bookrag_fast.loops import settled
 from bookrag_fast.server import upload, wire
 from bookrag_fast.server.generated.bookrag.v1 import bookrag_pb2 as pb
 from bookrag_fast.server.generated.bookrag.v1 import bookrag_pb2_grpc as rpc
@@ -117,7 +118,7 @@ class BookragServicer(rpc.BookRAGServicer):
             finally:
                 if not work.done():
                     work.cancel()
-                    await asyncio.wait([work])
+                    await settled(work)
 
     async def ListBooks(self, request: pb.ListBooksRequest, context: Any) -> pb.ListBooksResponse:
         books = await asyncio.to_thread(self._library.books)
