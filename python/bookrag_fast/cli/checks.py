@@ -134,6 +134,7 @@ def _core() -> Iterator[Finding]:
 
 def _configuration(embedder: str | None) -> Iterator[Finding]:
     from bookrag_fast.config import load_settings
+    from bookrag_fast.config.prices import unbounded
 
     settings = load_settings(embedder=embedder)
     played = {name: use.model for name, use in settings.roles if use is not None}
@@ -141,6 +142,8 @@ def _configuration(embedder: str | None) -> Iterator[Finding]:
     by_rules = ", ".join(role for role, _ in settings.roles if role not in played)
     roles = "; ".join(filter(None, (by_models, f"by rules: {by_rules}" if by_rules else "")))
     yield Finding("configuration", OK, f"embedder {settings.embedder}; {roles}")
+    for problem, remedy in unbounded(settings):
+        yield Finding("budget", WARNING, problem, remedy)
 
 
 def _models(embedder: str | None) -> Iterator[Finding]:

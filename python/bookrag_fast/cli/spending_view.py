@@ -14,13 +14,15 @@ __all__ = ["estimate_lines", "spent_lines"]
 
 def spent_lines(uses: Sequence[ModelUse]) -> Iterator[str]:
     """One line a role."""
+    from bookrag_fast.models.money import usd_text
+
     for use in uses:
         usage = use.usage
         parts = [_calls(use)]
         if usage.calls:
             parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens")
         if use.usd:
-            parts.append(f"${use.usd:.4f}")
+            parts.append(f"${usd_text(use.usd)}")
         if use.fallbacks:
             parts.append(f"{use.fallbacks:,} left to the rules")
         yield f"  {use.role} by {use.name} ({use.model}): {', '.join(parts)}"
@@ -35,8 +37,15 @@ def estimate_lines(file: str, estimate: Estimate) -> Iterator[str]:
         yield f"{file}: {pages}{estimate.nodes} nodes; no model would be called"
         return
     calls = f"about {estimate.calls:,} {_plural(estimate.calls, 'call')}"
-    yield f"{file}: {pages}{estimate.nodes} nodes; {calls}, ${estimate.usd:.4f}"
+    yield f"{file}: {pages}{estimate.nodes} nodes; {calls}, {_cost(estimate)}"
     yield from spent_lines(estimate.models)
+
+
+def _cost(estimate: Estimate) -> str:
+    from bookrag_fast.models.money import usd_text
+
+    unpriced = estimate.calls and not estimate.usd
+    return "no price is set" if unpriced else f"${usd_text(estimate.usd)}"
 
 
 def _calls(use: ModelUse) -> str:

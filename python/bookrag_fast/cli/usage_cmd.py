@@ -36,7 +36,8 @@ def usage(
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Show what models were asked and what it took; USD by the prices in the settings.
+    """Show what models were asked and what it took; USD by the prices in the settings, – where
+    none is set.
 
     "failed" are attempts that brought no reply, "cached" calls that were not made because the
     reply was known.
@@ -86,7 +87,14 @@ def _lines(
             spent.calls, spent.cached, spent.failures, spent.prompt_tokens, spent.completion_tokens,
         )  # fmt: skip
         cells = "".join(f"{count:>12,}" for count in counts)
-        yield f"{shorten(name, _NAME):<{width}}{cells}{spent.usd:>12.4f}"
+        yield f"{shorten(name, _NAME):<{width}}{cells}{_usd(spent):>12}"
     for role, counts_of in steps.items():
         told = ", ".join(f"{step} {count:,}" for step, count in counts_of.items())
         yield f"{role}: {told}"
+
+
+def _usd(spent: Spent) -> str:
+    """What took tokens and cost nothing has no price."""
+    from bookrag_fast.models.money import usd_text
+
+    return "–" if spent.tokens and not spent.usd else usd_text(spent.usd)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from bookrag_fast.config import (
     RerankModelSettings,
     Settings,
 )
+from bookrag_fast.config.prices import unbounded
 from bookrag_fast.config.references import check_references
 from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models import create_embedder
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from bookrag_fast.models.middleware.stack import Services
 
 __all__ = ["CACHE_FILE", "LEDGER_FILE", "create_models"]
+
+_log = logging.getLogger(__name__)
 
 CACHE_FILE = "replies.sqlite"
 LEDGER_FILE = "usage.sqlite"
@@ -49,6 +53,8 @@ def create_models(
     if embedder is not None:
         settings = settings.model_copy(update={"embedder": "wordllama"})
     check_references(settings)
+    if gaps := [f"{problem} ({remedy})" for problem, remedy in unbounded(settings)]:
+        _log.warning("%s", "; ".join(gaps))
     maker = _Maker(settings, folder, runner)
     try:
         return ModelSet(

@@ -14,6 +14,7 @@ from bookrag_fast.models.ledger import UsageLedger
 from bookrag_fast.models.middleware.call import Call, Next, Reply
 from bookrag_fast.models.middleware.concurrency import Slots
 from bookrag_fast.models.middleware.usage import cost
+from bookrag_fast.models.money import usd_text
 
 __all__ = ["Budget", "Spending", "StillAffordable"]
 
@@ -159,7 +160,7 @@ def _limit_reached(
 ) -> SpendingLimitError:
     facet, name = scope
     whole = unit == "tokens"
-    said = [f"{x:,.0f} tokens" if whole else f"{x:.4f} USD" for x in (limit, used, more)]
+    said = [f"{x:,.0f} tokens" if whole else f"{usd_text(x)} USD" for x in (limit, used, more)]
     return SpendingLimitError(
         f"the budget of {facet} {name} is {said[0]}; {said[1]} are spent and the next call takes "
         f"about {said[2]}",
