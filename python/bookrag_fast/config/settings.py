@@ -47,7 +47,11 @@ class Settings(Section):
         4096, ge=512, le=1 << 20, description="address space of that process, MiB"
     )
     reader_workers: int | None = Field(
-        None, ge=1, le=64, description="processes for the pages of a long PDF; None: 1 a core, <= 2"
+        None,
+        ge=1,
+        le=64,
+        examples=[2],
+        description="processes for the pages of a long PDF; None: 1 a core, <= 2",
     )
     max_file_mb: int = Field(2048, ge=1, description="larger files are refused unread")
     summaries: bool = Field(False, description="of sections, made when a book is indexed")

