@@ -14,6 +14,7 @@ from bookrag_fast.config import Settings
 from bookrag_fast.errors import ModelMismatchError, ModelTimeoutError
 from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.endpoints import EmbeddingsEndpoint
+from bookrag_fast.models.ledger import UsageLedger
 from endpoint_settings import embeddings_settings
 from fake_endpoint import FakeEndpoint, hang, ok, sequence, status
 from server_helpers import make_pdf
@@ -80,3 +81,13 @@ def test_who_waits_to_hear_of_the_dimension_waits_once() -> None:
         assert time.monotonic() - began < 1.5
         server.behaviour = ok()
         assert endpoint.info.dimension == 8  # a later look is a new one
+
+
+def test_what_it_took_to_hear_of_the_dimension_is_in_the_ledger(tmp_path: Path) -> None:
+    with FakeEndpoint(ok()) as server:
+        shelf = indexed(tmp_path, server.base_url)
+        with Library.open(shelf, settings=embedding(server.base_url)) as library:
+            library.ask(QUESTION)
+        ledger = UsageLedger(shelf / "usage.sqlite")
+        assert ledger.totals("role")["embed"].calls == len(server.calls)
+        ledger.close()

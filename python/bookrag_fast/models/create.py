@@ -113,8 +113,12 @@ class _Maker:
         if isinstance(model, EmbeddingsModelSettings):
             from bookrag_fast.models.endpoints import EmbeddingsEndpoint
             from bookrag_fast.models.middleware.guarded import GuardedEmbedder
+            from bookrag_fast.models.middleware.usage import Usage
 
-            endpoint = EmbeddingsEndpoint(spec, model, self._runner)
+            usage = Usage(spec, model.price, self.services.ledger)
+            endpoint = EmbeddingsEndpoint(
+                spec, model, self._runner, on_look=lambda took: usage.book(took, role="embed")
+            )
             self._endpoints.append(endpoint.aclose)
             return GuardedEmbedder(endpoint, model, self.services, name=spec)
         if isinstance(model, OnnxEmbedderSettings):

@@ -9,7 +9,7 @@ import json
 import threading
 import time
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -43,13 +43,22 @@ class EmbeddingsEndpoint(AwaitedEmbedder):
     """Implements `protocols.Embedder`. Calls run on ``runner``'s loop.
 
     How long the model's vectors are shows in one call of one text, made before the first batch,
-    or when ``info`` is looked at and the settings name no dimension.
+    or when ``info`` is looked at and the settings name no dimension: ``on_look`` is told what that
+    took, which is part of no call.
     """
 
-    def __init__(self, name: str, settings: EmbeddingsModelSettings, runner: LoopRunner) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: EmbeddingsModelSettings,
+        runner: LoopRunner,
+        *,
+        on_look: Callable[[TokenUsage], None] = lambda usage: None,
+    ) -> None:
         self.runner = runner
         self._name = name
         self._settings = settings
+        self._on_look = on_look
         self._client = self._connected()
         self._numbers: int | None = None  # of a vector as the server sends it
         self._base64 = True
@@ -121,11 +130,11 @@ class EmbeddingsEndpoint(AwaitedEmbedder):
         """The probe from wherever ``info`` is looked at, be it a running loop: on a loop and a
         connection of its own."""
 
-        async def apart() -> int:
+        async def apart() -> tuple[int, TokenUsage]:
             client = self._connected()
             try:
                 probing = self._probe(client)
-                return (await asyncio.wait_for(probing, self._settings.timeout_s))[0]
+                return await asyncio.wait_for(probing, self._settings.timeout_s)
             except asyncio.TimeoutError:
                 raise ModelTimeoutError(
                     f"model {self._name!r} at {client.host} did not answer in time"
@@ -142,10 +151,12 @@ class EmbeddingsEndpoint(AwaitedEmbedder):
                     raise self._failed
                 try:
                     with ThreadPoolExecutor(1) as pool:
-                        self._numbers = pool.submit(lambda: asyncio.run(apart())).result()
+                        found, usage = pool.submit(lambda: asyncio.run(apart())).result()
                 except ModelError as error:
                     self._failed, self._failed_at = error, time.monotonic()
                     raise
+                self._numbers = found
+                self._on_look(usage)
             return self._numbers
 
     # --- a batch --------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ class Usage:
 
     async def __call__(self, call: Call, ahead: Next) -> Reply:
         reply = await ahead(call)
-        self._book(call, reply.usage)
+        self.book(reply.usage, role=call.role, book=call.book)
         return reply
 
     def failed(self, call: Call, error: ModelError) -> None:
@@ -37,9 +37,10 @@ class Usage:
         stated = TokenUsage()
         if isinstance(error, ModelReplyError):
             stated = TokenUsage(error.prompt_tokens, error.completion_tokens)
-        self._book(call, stated, failures=1)
+        self.book(stated, role=call.role, book=call.book, failures=1)
 
-    def _book(self, call: Call, usage: TokenUsage, failures: int = 0) -> None:
+    def book(self, usage: TokenUsage, *, role: str, book: str = "", failures: int = 0) -> None:
+        """What was taken, by whichever way."""
         spent = Spent(
             usage.calls,
             usage.cached,
@@ -48,4 +49,4 @@ class Usage:
             usage.completion_tokens,
             cost(usage, self._price),
         )
-        self._ledger.add(spent, role=call.role, book=call.book, model=self._model)
+        self._ledger.add(spent, role=role, book=book, model=self._model)
