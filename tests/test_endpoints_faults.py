@@ -417,13 +417,31 @@ async def test_settings_and_models_show_no_key_in_their_repr():
 # --- addresses and keys ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", [None, "", "  "])
-def test_a_key_that_is_not_set_is_named(monkeypatch, value):
+@pytest.mark.parametrize("value", [None, "", "  ", "se\ncret"])
+async def test_a_key_that_is_not_there_is_named_by_the_first_call(monkeypatch, value):
     monkeypatch.delenv("MY_KEY", raising=False)
     if value is not None:
         monkeypatch.setenv("MY_KEY", value)
-    with pytest.raises(ConfigError, match="MY_KEY"):
-        ChatEndpoint("small", chat_settings("http://host/v1", api_key_env="MY_KEY"))
+    with FakeEndpoint() as server:
+        async with endpoint(server.base_url, api_key_env="MY_KEY") as model:
+            with pytest.raises(ModelRefusedError, match="MY_KEY") as caught:
+                await model.complete(request())
+            with pytest.raises(ModelRefusedError, match="MY_KEY"):
+                _ = [part async for part in model.stream(request())]
+            assert "cret" not in str(caught.value)
+            assert server.calls == []
+            monkeypatch.setenv("MY_KEY", KEY)  # no longer missing
+            await model.complete(request())
+    assert server.calls[0].headers["authorization"] == f"Bearer {KEY}"
+    assert KEY not in f"{model!r} {vars(model._client)}"
+
+
+async def test_a_key_from_the_environment_is_told_to_nobody(monkeypatch):
+    monkeypatch.setenv("MY_KEY", "plain-and-secret")
+    with FakeEndpoint(status(400, "your key plain-and-secret is wrong")) as server:
+        async with endpoint(server.base_url, api_key_env="MY_KEY") as model:
+            with pytest.raises(ModelRefusedError, match=r"key \*\*\* is wrong"):
+                await model.complete(request())
 
 
 @pytest.mark.parametrize("values", [{"api_key": "se\ncret"}, {"headers": {"X-A": "sécret"}}])

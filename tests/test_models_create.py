@@ -149,11 +149,50 @@ def test_an_embedder_and_a_reranker_behind_endpoints(tmp_path: Path, runner: Loo
     assert (tmp_path / CACHE_FILE).exists()
 
 
-def test_what_a_key_should_be_read_from_is_named(tmp_path: Path, runner: LoopRunner) -> None:
+def test_without_its_key_a_model_leaves_its_work_to_the_rules(tmp_path: Path) -> None:
+    """And nobody else has to care: not the index, whose roles are played by rules."""
+    book = tmp_path / "book.md"
+    book.write_text("# Fruit\n\nThe apple is a red fruit of autumn.\n")
     with FakeEndpoint(ok()) as server:
         settings = settings_of(server, small={"api_key_env": "BOOKRAG_TEST_NO_SUCH_KEY"})
-        with pytest.raises(ConfigError, match="BOOKRAG_TEST_NO_SUCH_KEY"):
-            create_models(settings, folder=tmp_path, runner=runner)
+        with Library.open(tmp_path / "shelf", settings=settings) as library:
+            added = library.add(book)
+            assert [b.id for b in library.books()] == [added.id]
+            answer = library.ask("Which fruit is red?")
+            assert answer.citations
+            assert any("BOOKRAG_TEST_NO_SUCH_KEY" in note for note in answer.notes)
+            library.remove(added.id)
+        assert server.calls == []
+
+
+def test_commands_that_call_no_model_need_no_key(tmp_path: Path) -> None:
+    book, other = tmp_path / "book.md", tmp_path / "other.md"
+    book.write_text("# Fruit\n\nThe apple is a red fruit of autumn.\n")
+    other.write_text("# Trees\n\nThe apple tree is a tree.\n")
+    config = tmp_path / "bookrag.toml"
+    env = {"BOOKRAG_CONFIG": str(config), "BOOKRAG_LIBRARY": str(tmp_path / "shelf")}
+
+    def run(*args: str) -> str:
+        result = CliRunner().invoke(app, args, env=env)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    with FakeEndpoint(ok()) as server:
+        keyless = f'base_url = "{server.base_url}"\nmodel = "m"\napi_key_env = "NO_SUCH_KEY"\n'
+        chat_only = f'[models.small]\n{keyless}[roles]\nanswer = "small"\n'
+        config.write_text(chat_only)
+        run("index", str(book))
+        assert "Fruit" in run("show", "book.md", "tree")
+        assert "apple" in run("search", "Which fruit is red?")
+        config.write_text(
+            f'embedder = "vectors"\nreranker = "ranks"\n{chat_only}'
+            f'[models.vectors]\nkind = "embeddings"\n{keyless}'
+            f'[models.ranks]\nkind = "rerank"\n{keyless}'
+        )
+        assert "other.md" in run("index", "--dry-run", str(other))
+        assert "book" in run("list")
+        run("rm", "book.md")
+        assert server.calls == []
 
 
 def test_settings_made_by_hand_are_checked_too(tmp_path: Path, runner: LoopRunner) -> None:

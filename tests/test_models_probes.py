@@ -217,3 +217,12 @@ def test_doctor_waits_for_no_model_for_long(
     findings = {f["check"]: f for f in json.loads(result.stdout)["findings"]}
     assert "within 0.5 s" in findings["model vectors"]["detail"]
     assert "did not answer in time" in findings["shelf"]["detail"]
+
+
+def test_a_key_that_is_missing_is_a_finding_of_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BOOKRAG_TEST_NO_KEY", raising=False)
+    found, server = probed(chat(CITY), api_key=None, api_key_env="BOOKRAG_TEST_NO_KEY")
+    assert not found.ok
+    assert "BOOKRAG_TEST_NO_KEY, which is not set" in found.detail
+    assert found.remedy.startswith("set BOOKRAG_TEST_NO_KEY, or leave out api_key_env")
+    assert server.calls == []

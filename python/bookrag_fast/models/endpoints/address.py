@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 from bookrag_fast.config import EndpointSettings
 from bookrag_fast.errors import ConfigError
 
-__all__ = ["Address", "address_of", "trusted"]
+__all__ = ["Address", "address_of", "key_from_environment", "trusted"]
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """``host`` is what messages name it by; ``key`` is "" for a server without keys."""
+    """``host`` is what messages name it by; ``key`` is "" while there is none."""
 
     url: str
     host: str
@@ -33,7 +33,7 @@ def address_of(name: str, settings: EndpointSettings) -> Address:
     """Of the model of that name in the configuration.
 
     Raises:
-        ConfigError: a key that is not where it should be, or that no header can hold.
+        ConfigError: a key or header in the settings that no header can hold.
     """
     where = f"models.{name}"
     parts = urlsplit(settings.base_url)  # the settings took it for an address
@@ -43,7 +43,9 @@ def address_of(name: str, settings: EndpointSettings) -> Address:
         url=f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}",
         host=shown if port is None else f"{shown}:{port}",
         secure=parts.scheme == "https",
-        key=_fit(f"{where}.api_key", _key(where, settings)),
+        key=_fit(f"{where}.api_key", settings.api_key.get_secret_value())
+        if settings.api_key is not None
+        else "",
         headers={
             header: _fit(f"{where}.headers.{header}", value.get_secret_value())
             for header, value in settings.headers.items()
@@ -51,19 +53,23 @@ def address_of(name: str, settings: EndpointSettings) -> Address:
     )
 
 
-def _key(where: str, settings: EndpointSettings) -> str:
-    if settings.api_key is not None:
-        return settings.api_key.get_secret_value()
-    if not settings.api_key_env:
+def key_from_environment(name: str, settings: EndpointSettings) -> str:
+    """The key of the model of that name; "" where the settings have it, or name no variable.
+
+    Raises:
+        ConfigError: the variable is not set, or no header can hold its value.
+    """
+    variable = settings.api_key_env
+    if settings.api_key is not None or not variable:
         return ""
-    key = os.environ.get(settings.api_key_env, "")
+    key = os.environ.get(variable, "")
     if not key.strip():
         raise ConfigError(
-            f"{where} takes its key from the environment variable {settings.api_key_env},"
+            f"models.{name} takes its key from the environment variable {variable},"
             " which is not set",
-            hint=f"set {settings.api_key_env}, or leave out api_key_env for a server without keys",
+            hint=f"set {variable}, or leave out api_key_env for a server without keys",
         )
-    return key
+    return _fit(variable, key)
 
 
 def _fit(where: str, value: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -11,8 +13,9 @@ import openai
 
 from bookrag_fast._version import __version__
 from bookrag_fast.config import EndpointSettings
+from bookrag_fast.errors import ConfigError, ModelRefusedError
 from bookrag_fast.forks import begins_anew, keep
-from bookrag_fast.models.endpoints.address import Address, address_of, trusted
+from bookrag_fast.models.endpoints.address import Address, address_of, key_from_environment, trusted
 from bookrag_fast.models.endpoints.faults import Faults
 from bookrag_fast.models.endpoints.pools import PooledTransport
 from bookrag_fast.models.endpoints.transport import BoundedTransport
@@ -28,8 +31,11 @@ class EndpointClient:
     sends no header that the settings do not name, whatever the environment says. A forked child
     has connections of its own.
 
+    A key that the environment holds is looked up at the first call, so that it need not be there
+    for what calls no model; that it is missing is an error of calls, as a key that is refused.
+
     Raises:
-        ConfigError: an address, key or certificate that cannot be used.
+        ConfigError: an address, key or certificate in the settings that cannot be used.
     """
 
     def __init__(
@@ -44,7 +50,10 @@ class EndpointClient:
         address = address_of(name, settings)
         self.host = address.host
         self.faults = Faults(name, address.host, settings.model, address.secrets)
+        self._name = name
+        self._settings = settings
         self._address = address
+        self._has_key = False
         self._api_version = api_version
         self._concurrency = settings.concurrency
         self._verify = trusted(name, settings.ca_file) if settings.ca_file else address.secure
@@ -57,7 +66,7 @@ class EndpointClient:
     def _begin(self) -> None:
         self._transport = BoundedTransport(
             PooledTransport(self._concurrency, self._verify),
-            headers=_headers(self._address, azure=bool(self._api_version)),
+            headers=self._headers(),
             reply_limit=self._reply_limit,
             events_limit=self._events_limit,
         )
@@ -82,14 +91,14 @@ class EndpointClient:
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """The JSON of the reply, of any shape. Raises ModelError."""
-        with self.faults.named(body):
+        with self._asking(body):
             reply = await self._client.post(path, cast_to=object, body=body)
             # Whatever is not declared to be JSON, or is none, comes as it is.
             return json.loads(reply) if isinstance(reply, str) else reply
 
     async def events(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[Any, None]:
         """The JSON of each event of a streamed reply. Raises ModelError."""
-        with self.faults.named(body):
+        with self._asking(body):
             stream = await self._client.post(
                 path,
                 cast_to=object,
@@ -104,13 +113,33 @@ class EndpointClient:
     async def aclose(self) -> None:
         await self._client.close()
 
+    @contextmanager
+    def _asking(self, asked: object = None) -> Iterator[None]:
+        """Around each call: with the key, and every fault as a ModelError."""
+        self._take_key()
+        with self.faults.named(asked):
+            yield
 
-def _headers(address: Address, *, azure: bool) -> dict[str, str]:
-    headers = {"User-Agent": f"bookrag-fast/{__version__}"}
-    if address.key:
-        headers |= {"api-key": address.key} if azure else {"Authorization": f"Bearer {address.key}"}
-    given = {name.lower() for name in address.headers}
-    return {k: v for k, v in headers.items() if k.lower() not in given} | address.headers
+    def _take_key(self) -> None:
+        if self._has_key:
+            return
+        try:
+            key = key_from_environment(self._name, self._settings)
+        except ConfigError as error:
+            raise ModelRefusedError(error.message, error.hint) from None
+        if key:
+            self._address = address = replace(self._address, key=key)
+            self.faults = Faults(self._name, self.host, self._settings.model, address.secrets)
+            self._transport.headers = self._headers()
+        self._has_key = True
+
+    def _headers(self) -> dict[str, str]:
+        address, headers = self._address, {"User-Agent": f"bookrag-fast/{__version__}"}
+        if address.key:
+            name, scheme = ("api-key", "") if self._api_version else ("Authorization", "Bearer ")
+            headers[name] = scheme + address.key
+        given = {name.lower() for name in address.headers}
+        return {k: v for k, v in headers.items() if k.lower() not in given} | address.headers
 
 
 def _openai_client(

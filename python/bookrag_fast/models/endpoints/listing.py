@@ -16,7 +16,7 @@ _MOST = 20
 
 class _Lister(EndpointClient):
     async def models(self) -> object:
-        with self.faults.named():
+        with self._asking():
             return await self._client.get("/models", cast_to=object)
 
 

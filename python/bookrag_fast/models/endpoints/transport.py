@@ -43,7 +43,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         self.reply_limit = reply_limit
         self._events_limit = events_limit
         self._inner = inner
-        self._headers = {"Accept-Encoding": "identity", **headers}
+        self.headers = headers
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await self._inner.handle_async_request(self._sent(request))
@@ -70,7 +70,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         """A request of its own: the client's, which its errors refer to, never has the key."""
         kept = [(name, value) for name, value in request.headers.raw if name.lower() in _SENT]
         headers = httpx2.Headers(kept)
-        headers.update(self._headers)
+        headers.update({"Accept-Encoding": "identity", **self.headers})
         return httpx2.Request(
             request.method,
             request.url,
