@@ -341,6 +341,80 @@ def test_only_one_call_probes_and_a_cancelled_one_leaves_that_to_another(tmp_pat
     virtually(story())
 
 
+def test_a_server_that_hangs_is_left_alone_after_two_calls(tmp_path: Path) -> None:
+    up = False
+
+    def does(n: int, _: Any) -> Any:
+        return "up" if up else later(1e6)
+
+    inner = Inner(does)
+    model, _ = guarded(inner, tmp_path, timeout_s=30)
+
+    async def story() -> None:
+        nonlocal up
+        for i in range(2):
+            error, seconds = await took(model.complete(request(str(i))))
+            assert isinstance(error, ModelTimeoutError)
+            assert seconds == pytest.approx(30, abs=0.3)
+        error, seconds = await took(model.complete(request("third")))
+        assert isinstance(error, ModelUnavailableError)
+        assert "left alone for 2 s more" in str(error)
+        assert (seconds, inner.calls) == (0, 2)
+        await asyncio.sleep(2.01)
+        up = True
+        assert (await model.complete(request("probe"))).text == "up"
+        up = False  # the answer is a new beginning
+        error, _ = await took(model.complete(request("once more")))
+        assert isinstance(error, ModelTimeoutError)
+        up = True
+        assert (await model.complete(request("last"))).text == "up"
+
+    virtually(story())
+
+
+def test_a_batch_does_not_wait_for_a_server_that_hangs(tmp_path: Path) -> None:
+    inner = Inner(lambda n, _: later(1e6))
+    model, _ = guarded(inner, tmp_path, timeout_s=30, concurrency=4)
+    requests = [request(str(i)) for i in range(100)]
+    replies, seconds = virtually(took(model.complete_batch(requests)))
+    assert all(isinstance(reply, ModelError) for reply in replies)
+    assert inner.calls <= 4 + 1  # one goes out between the ends of the first two
+    assert seconds < 2 * 30 + 1
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_a_slow_server_that_answers_in_between_is_not_left_alone(
+    tmp_path: Path, concurrency: int
+) -> None:
+    """Three of four calls are too long for it, and end two at a time, or one after the other."""
+    slow = [40, 25, 40, 40]
+
+    def does(n: int, _: Any) -> Any:
+        seconds = slow[n % 4] if concurrency > 1 else (40, 25)[n % 2]
+        return later(seconds)
+
+    inner = Inner(does)
+    model, _ = guarded(inner, tmp_path, timeout_s=30, concurrency=concurrency)
+    requests = [request(str(i)) for i in range(24)]
+    replies = virtually(model.complete_batch(requests))
+    assert inner.calls == 24
+    assert not any(isinstance(reply, ModelUnavailableError) for reply in replies)
+    assert sum(isinstance(r, Completion) for r in replies) == (6 if concurrency > 1 else 12)
+
+
+def test_a_stream_that_is_cut_off_in_the_middle_is_of_no_server_that_hangs(tmp_path: Path) -> None:
+    inner = Inner(lambda n, _: "word " * 400)  # of 40 s
+    model, _ = guarded(inner, tmp_path, timeout_s=30)
+
+    async def story() -> None:
+        for i in range(3):
+            with pytest.raises(ModelTimeoutError):
+                _ = [piece async for piece in model.stream(request(str(i)))]
+
+    virtually(story())
+    assert inner.calls == 3
+
+
 def test_429_does_not_open_the_circuit(tmp_path: Path) -> None:
     def does(n: int, _: Any) -> Any:
         return ModelRateLimitError("429", retry_after=1.0) if n < 12 else "ok"

@@ -10,6 +10,7 @@ from bookrag_fast.errors import ModelUnavailableError
 __all__ = ["Breaker", "CircuitOpenError"]
 
 _FAILURES = 8  # in a row, of any calls of the model
+_SILENCE = 4  # failures that a call counts for which hung: each has taken all that a call may
 _COOL_DOWN_S = 2.0  # at first; doubled whenever the probe fails too
 _LONGEST_COOL_DOWN_S = 15.0
 _REFUSED_S = 60.0  # when nobody gets more than 429
@@ -21,9 +22,9 @@ class CircuitOpenError(ModelUnavailableError):
 
 
 class Breaker:
-    """Closed at first. Opens after eight failures in a row, or when for ``patience_s`` no call got
-    more than 429; when it has cooled down one call goes out as a probe, whose end closes it or
-    opens it for twice as long. Times are seconds of the loop's clock.
+    """Closed at first. Opens after eight failures in a row, two if the server hung, or when for
+    ``patience_s`` no call got more than 429; when it has cooled down one call goes out as a probe,
+    whose end closes it or opens it for twice as long. Times are seconds of the loop's clock.
 
     Calls may wait for a server that worked and is down for less than ``patience_s``: it is often
     there again soon, and a batch would be lost in the meantime. Then they are to fail at once.
@@ -77,8 +78,15 @@ class Breaker:
             self.open(_REFUSED_S, now)
 
     def failed(self, now: float, *, probe: bool) -> None:
-        self._down_since = self._down_since if self._failures else now
-        self._failures += 1
+        self._fail(1, now, now, probe)
+
+    def hung(self, since: float, now: float, *, probe: bool) -> None:
+        """A call got no reply at all until its deadline, nor did any other call since then."""
+        self._fail(_SILENCE, since, now, probe)
+
+    def _fail(self, count: int, since: float, now: float, probe: bool) -> None:
+        self._down_since = min(self._down_since, since) if self._failures else since
+        self._failures += count
         if probe and self._cool_down:
             self.open(min(2 * self._cool_down, _LONGEST_COOL_DOWN_S), now)
             self._probe_ended()

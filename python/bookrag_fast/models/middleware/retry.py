@@ -38,10 +38,12 @@ class Retry:
     * `ModelRefusedError`: never; the call is wrong.
     * After the first piece of a streamed reply: never; pieces cannot be called back.
 
-    Failures in a row open the circuit (`Breaker`); 429 is no failure, but a server that works,
-    unless it is all that anybody gets for as long as a call may take. While the server has been
-    down for less than that, calls wait for it, until their deadlines; then they fail at once, but
-    for a probe now and then. A probe that fails counts as no attempt of its call.
+    Failures in a row open the circuit (`Breaker`), two of a server that hangs: which answered
+    nobody from when the call went out to its deadline. A slow one answers in between. 429 is no
+    failure, but a server that works, unless it is all that anybody gets for as long as a call may
+    take. While the server has been down for less than that, calls wait for it, until their
+    deadlines; then they fail at once, but for a probe now and then. A probe that fails counts as
+    no attempt of its call.
     ``failed`` is told of every attempt that brought no reply.
     """
 
@@ -105,7 +107,7 @@ class Retry:
             if left <= 0 or left < wait < math.inf or self._breaker.given_up(now()):
                 until = "until a probe ends" if wait == math.inf else f"for {wait:.0f} s more"
                 raise CircuitOpenError(
-                    f"model {self._model!r} failed many times in a row and is left alone {until}",
+                    f"model {self._model!r} failed time after time and is left alone {until}",
                     "see whether its server is up: `bookrag doctor`",
                     retry_after=min(wait, _LONGEST_REST_S),
                 )
@@ -116,6 +118,7 @@ class Retry:
 
     async def _attempt(self, call: Call, ahead: Next, probe: bool) -> Reply:
         now = asyncio.get_running_loop().time
+        begun, answers = now(), self._breaker.answers
         try:
             reply = await ahead(call)
         except ModelError as error:
@@ -123,6 +126,12 @@ class Retry:
             if isinstance(error, ModelRateLimitError):
                 self._breaker.refused(now())
                 self._rate.refused(call)
+            elif isinstance(error, ModelTimeoutError) and (
+                self._breaker.answers == answers
+                and not _begun(call)
+                and now() - begun >= self._timeout_s / 2  # else it had little time
+            ):
+                self._breaker.hung(begun, now(), probe=probe)
             elif isinstance(error, ModelUnavailableError | ModelTimeoutError):
                 self._breaker.failed(now(), probe=probe)
             else:
