@@ -237,10 +237,68 @@ def test_the_command_line_tells_what_it_would_cost_and_what_it_cost(
     told = run()
     assert re.search(r"farm\.pdf indexed: ", told)
     assert re.search(r"sections by small \(fake-1\): \d calls?.* tokens, \$0\.00\d\d", told)
+    assert "left to the rules" not in told
     assert "nothing would be asked" in run("--dry-run")
     (made,) = json.loads(run("--json"))["books"]
     assert made["known"]
     assert [use["role"] for use in made["models"]] == ["sections"]
+    assert made["changes"] == []
+    head, *rest = run().splitlines()
+    assert "is already on the shelf" in head
+    assert rest == ["  when it was made: sections by small (fake-1)"]
+
+
+def test_the_command_line_tells_what_would_be_different_now(
+    tmp_path: Path, book: Path, server: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "bookrag.toml"
+    model = f'[models.small]\nbase_url = "{server.base_url}"\nmodel = "fake-1"\n'
+    monkeypatch.setenv("BOOKRAG_CONFIG", str(config))
+    monkeypatch.setenv("BOOKRAG_LIBRARY", str(tmp_path / "shelf"))
+
+    def run(settings: str, *more: str) -> list[str]:
+        config.write_text(settings, "utf-8")
+        result = CliRunner().invoke(app, ["index", str(book), *more])
+        assert result.exit_code == 0, result.output
+        return result.stdout.splitlines()
+
+    (made,) = run(model)
+    number = made.split()[2]
+    free = "what was paid for comes from the cache"
+    asked = model + '[roles]\nsections = "small"\n'
+    assert run(asked, "--summaries")[1:] == [
+        "  summaries are asked for now, and it has none",
+        "  sections would be by small (fake-1) now, and was by the rules",
+        f"  to have it made anew: `bookrag rm {number}`, then index it again; {free}",
+    ]
+    assert len(run(model)) == 1
+    assert CliRunner().invoke(app, ["rm", number]).exit_code == 0
+    run(asked, "--summaries")
+    assert len(run(asked, "--summaries")) == 2
+    (change,) = run(asked.replace("fake-1", "fake-2"))[2:-1]
+    assert change == "  sections would be by small (fake-2) now, and was by fake-1"
+
+
+def test_the_command_line_tells_what_to_do_about_a_model_that_was_down(
+    tmp_path: Path, book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "bookrag.toml"
+    monkeypatch.setenv("BOOKRAG_CONFIG", str(config))
+    with FakeEndpoint(ok("no idea")) as server:
+        config.write_text(
+            f'[models.small]\nbase_url = "{server.base_url}"\nmodel = "fake-1"\n'
+            '[roles]\nsections = "small"\n'
+        )
+        command = ["index", str(book), "-L", str(tmp_path / "shelf")]
+        first = CliRunner().invoke(app, command)
+        (known,) = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)["books"]
+    assert first.exit_code == 0
+    assert first.stdout.splitlines()[-1] == (
+        "  2 questions were left to the rules; when the model is back: "
+        f"bookrag rm {known['id']} && bookrag index {book}"
+    )
+    assert known["models"][0]["fallbacks"] == 2
+    assert known["changes"] == ["2 of its questions for sections were left to the rules"]
 
 
 def test_an_embedder_of_ones_own_costs_nothing(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +30,7 @@ from bookrag_fast.cli.options import (
 )
 from bookrag_fast.cli.output import clean, emit_json
 from bookrag_fast.cli.progress import shown_progress
-from bookrag_fast.cli.spending_view import estimate_lines, spent_lines
+from bookrag_fast.cli.spending_view import estimate_lines, known_lines, left_lines, spent_lines
 
 if TYPE_CHECKING:
     from bookrag_fast.library import Library
@@ -68,7 +69,8 @@ def index(
     """Index books. A file that fails does not stop the rest; the exit code is the first failure's.
 
     With --json: {"books": [...], "errors": [{"file", "error"}]}, and "error", the first one; with
-    --dry-run "estimates" instead of "books".
+    --dry-run "estimates" instead of "books". A book that is "known" has "changes": what would be
+    different if it were made now.
     """
     password, span = secret(password), page_span(pages)
     found, problems = expanded(files)
@@ -116,6 +118,8 @@ def index(
 
 def _indexed(shelf: Library, file: Path, **options: Any) -> tuple[dict[str, Any], list[str]]:
     """A book as JSON and in words."""
+    from bookrag_fast.library.changes import changes
+
     before = {(b.id, b.created) for b in shelf.books()}
     book = shelf.add(file, **options)
     known = (book.id, book.created) in before
@@ -125,7 +129,13 @@ def _indexed(shelf: Library, file: Path, **options: Any) -> tuple[dict[str, Any]
         f"{file.name} {what}: {book.id}  {book.title}  ({pages}{book.nodes} nodes, "
         f"{book.entities} entities, {book.relations} relations)"
     )
-    return {"known": known, **book.to_json()}, [line, *spent_lines(book.models)]
+    if not known:
+        again = shlex.join(["bookrag", "index", str(file)])
+        lines = [line, *spent_lines(book.models), *left_lines(book, again)]
+        return {"known": False, **book.to_json()}, lines
+    changed = list(changes(shelf.index(book.id), shelf.settings))
+    lines = [line, *known_lines(book, changed, cached=shelf.settings.cache.enabled)]
+    return {"known": True, "changes": changed, **book.to_json()}, lines
 
 
 def _estimated(shelf: Library, file: Path, **options: Any) -> tuple[dict[str, Any], list[str]]:

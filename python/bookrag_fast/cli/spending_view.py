@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bookrag_fast.index.model_use import ModelUse
-    from bookrag_fast.library.types import Estimate
+    from bookrag_fast.library.types import Book, Estimate
 
-__all__ = ["estimate_lines", "spent_lines"]
+__all__ = ["estimate_lines", "known_lines", "left_lines", "spent_lines"]
 
 
 def spent_lines(uses: Sequence[ModelUse]) -> Iterator[str]:
@@ -26,6 +26,29 @@ def spent_lines(uses: Sequence[ModelUse]) -> Iterator[str]:
         if use.fallbacks:
             parts.append(f"{use.fallbacks:,} left to the rules")
         yield f"  {use.role} by {use.name} ({use.model}): {', '.join(parts)}"
+
+
+def left_lines(book: Book, again: str) -> Iterator[str]:
+    """What to do about a new book whose models failed; ``again`` is the command that makes it."""
+    left = sum(use.fallbacks for use in book.models)
+    if left:
+        were = "question was" if left == 1 else "questions were"
+        yield (
+            f"  {left:,} {were} left to the rules; when the model is back: "
+            f"bookrag rm {book.id} && {again}"
+        )
+
+
+def known_lines(book: Book, changes: Sequence[str], *, cached: bool) -> Iterator[str]:
+    """Who made a book, and what would be different about it if it were made now."""
+    if book.models:
+        made = ", ".join(f"{use.role} by {use.name} ({use.model})" for use in book.models)
+        yield f"  when it was made: {made}"
+    for change in changes:
+        yield f"  {change}"
+    if changes:
+        paid = "; what was paid for comes from the cache" if cached else ""
+        yield f"  to have it made anew: `bookrag rm {book.id}`, then index it again{paid}"
 
 
 def estimate_lines(file: str, estimate: Estimate) -> Iterator[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from bookrag_fast.config import Settings, load_settings
@@ -103,17 +102,16 @@ class Library(Questions):
     def __enter__(self) -> Library:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
     def folder(self) -> Path:
         return self._shelf.folder
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings
 
     @property
     def embedder(self) -> Embedder:
