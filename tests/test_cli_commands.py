@@ -168,6 +168,7 @@ def test_ask_answers_with_the_page(on):
 def test_ask_as_json(on):
     answer = run_json("ask", "When should the impeller of the primary pump be replaced?")
     assert set(answer) >= {"answer", "citations", "plan", "trace", "usage", "enough"}
+    assert answer["notes"] == []
     (first, *_) = answer["citations"]
     assert first["book"] == on["id"]
     assert first["pages"] == [2]
@@ -177,7 +178,8 @@ def test_ask_as_json(on):
 
 def test_search_as_json_has_the_agreed_shape(on):
     found = run_json("search", "relief valve pressure", "--book", on["id"], "--budget", "500")
-    assert set(found) == {"evidence", "plan", "timings_ms"}
+    assert set(found) == {"evidence", "plan", "timings_ms", "notes"}
+    assert found["notes"] == []
     best = found["evidence"][0]
     assert set(best) >= {
         "book", "node_id", "kind", "pages", "boxes", "section", "text", "scores",

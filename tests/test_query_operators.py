@@ -264,7 +264,7 @@ def test_pages_that_are_not_there_are_spoken_of(question: str, note: str | None)
     ):
         assert len(result.notes) == (note is not None)
         assert not note or note in result.notes[0]
-        assert result.to_json().get("notes", []) == list(result.notes)
+        assert result.to_json()["notes"] == list(result.notes)
 
 
 def test_named_tables_and_pages_come_first() -> None:

@@ -206,7 +206,7 @@ class SearchResult:
             "evidence": [e.to_json() for e in self.evidence],
             "plan": self.plan.to_json(),
             "timings_ms": self.trace.timings_ms(),
-            **({"notes": list(self.notes)} if self.notes else {}),
+            "notes": list(self.notes),
             **({"usage": self.usage.to_json()} if self.usage.model_calls else {}),
         }
 
@@ -226,7 +226,7 @@ class Answer:
     def to_json(self) -> dict[str, Any]:
         return {
             "answer": self.text,
-            **({"notes": list(self.notes)} if self.notes else {}),
+            "notes": list(self.notes),
             "citations": [c.to_json() for c in self.citations],
             "plan": self.plan.to_json(),
             "trace": self.trace.to_json(),
