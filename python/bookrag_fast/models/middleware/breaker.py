@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from math import inf
 
 from bookrag_fast.errors import ModelUnavailableError
 
 __all__ = ["Breaker", "CircuitOpenError"]
+
+_log = logging.getLogger(__name__)
 
 _FAILURES = 8  # in a row, of any calls of the model
 _SILENCE = 4  # failures that a call counts for which hung: each has taken all that a call may
@@ -28,9 +31,12 @@ class Breaker:
 
     Calls may wait for a server that worked and is down for less than ``patience_s``: it is often
     there again soon, and a batch would be lost in the meantime. Then they are to fail at once.
+
+    That it opens and closes is told in the log, once each, as of ``model``.
     """
 
-    def __init__(self, patience_s: float) -> None:
+    def __init__(self, model: str, patience_s: float) -> None:
+        self._model = model
         self._patience_s = patience_s
         self.answers = 0  # but for 429
         self._worked = False
@@ -95,6 +101,8 @@ class Breaker:
 
     def open(self, seconds: float, now: float) -> None:
         """For as long as that: also for a server that says for how long it is out."""
+        if not self._cool_down:
+            _log.warning("model %s is left alone until its server answers again", self._model)
         self._cool_down = max(self._cool_down, seconds)
         self._until = max(self._until, now + seconds)
 
@@ -106,6 +114,7 @@ class Breaker:
     def _is_up(self) -> None:
         self._worked, self._failures = True, 0
         if self._cool_down:
+            _log.warning("model %s answers again", self._model)
             self._cool_down, self._until = 0.0, 0.0
             self._probe_ended()
 

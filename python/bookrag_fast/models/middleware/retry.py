@@ -63,7 +63,7 @@ class Retry:
         self._rate = rate
         self._failed = failed
         self._random = random
-        self._breaker = Breaker(timeout_s)
+        self._breaker = Breaker(model, timeout_s)
 
     async def __call__(self, call: Call, ahead: Next) -> Reply:
         now = asyncio.get_running_loop().time

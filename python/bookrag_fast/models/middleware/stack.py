@@ -1,8 +1,10 @@
 """The order of the stages, and why it is this one.
 
-    usage and cost → cache → budget → rate limit → concurrency → retry → deadline → client
+    complaints → usage and cost → cache → budget → rate limit → concurrency → retry → deadline
+    → client
 
-* **Usage and cost** is outermost: it sees replies of the cache as well, which count as cached and
+* **Complaints** is outermost: it tells the log what failed in the end, whyever.
+* **Usage and cost** comes next: it sees replies of the cache as well, which count as cached and
   cost nothing. Attempts that fail further down are told to it one by one.
 * **Cache** before all limits: what is known waits for nobody, and passes even when the budget is
   spent. Of calls that are the same at the same time one goes on.
@@ -42,6 +44,7 @@ from bookrag_fast.models.ledger import UsageLedger
 from bookrag_fast.models.middleware.budget import Budget, Spending, StillAffordable
 from bookrag_fast.models.middleware.cache import Cache, Codec
 from bookrag_fast.models.middleware.call import Next, Stage
+from bookrag_fast.models.middleware.complaints import Complaints
 from bookrag_fast.models.middleware.concurrency import Concurrency
 from bookrag_fast.models.middleware.deadline import Deadline
 from bookrag_fast.models.middleware.rate import RateLimit
@@ -94,7 +97,7 @@ def stack(
         failed=usage.failed,
         random=services.random,
     )
-    stages: list[Stage] = [usage]
+    stages: list[Stage] = [Complaints(name), usage]
     if services.cache is not None:
         stages.append(Cache(services.cache, codec))
     if services.budget is not None and services.budget.limited:
