@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from bookrag_fast.config import Settings
 from bookrag_fast.errors import ConfigError
 from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.create import CACHE_FILE, LEDGER_FILE, create_models
-from bookrag_fast.models.ledger import UsageLedger
+from bookrag_fast.models.ledger import Spent, UsageLedger
 from bookrag_fast.models.roles import ModelSet, Role, RoleModel, Terms
 from bookrag_fast.prompts import RenderedPrompt
 from fake_endpoint import FakeEndpoint, after, by_path, chat, embeddings, ok, rerank, status
@@ -244,9 +245,21 @@ def test_usage_is_shown(tmp_path: Path, runner: LoopRunner) -> None:
     assert rows["answer"][:3] == ["0", "0", "1"]
     assert rows["total"][:3] == ["1", "1", "1"]
     assert rows["plan"][5] == f"{int(rows['plan'][3]):.4f}"  # 1 USD a token
-    assert lines[4] == "answer: offline 1"
+    assert lines[4] == "answer: 1 by rules"
     by_book = CliRunner().invoke(app, ["usage", "-L", str(shelf), "--by", "book"]).stdout
     assert {line.split()[0] for line in by_book.splitlines()[1:3]} == {"b1", "b2"}
+
+
+def test_what_replies_took_is_told_in_words(tmp_path: Path) -> None:
+    ledger = UsageLedger(tmp_path / LEDGER_FILE)
+    ledger.add(Spent(1), role="plan", book="", model="small")
+    for role, step in [("plan", "repaired"), ("plan", "cut short"), ("answer", "offline")]:
+        ledger.step(role, step, 1200)
+    ledger.close()
+    shown = CliRunner().invoke(app, ["usage", "-L", str(tmp_path)]).stdout.splitlines()
+    assert shown[-2:] == ["answer: 1,200 by rules", "plan: 1,200 cut short, 1,200 repaired"]
+    as_json = CliRunner().invoke(app, ["usage", "-L", str(tmp_path), "--json"]).stdout
+    assert json.loads(as_json)["steps"]["answer"] == {"offline": 1200}
 
 
 def test_no_cache_asks_anew(tmp_path: Path) -> None:

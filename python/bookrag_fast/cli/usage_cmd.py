@@ -21,6 +21,12 @@ __all__ = ["usage"]
 
 _COLUMNS = ("calls", "cached", "failed", "prompt", "completion", "USD")
 _NAME = 32  # characters of the first column
+# What it took to make use of replies, as the ledger calls it, and in words.
+_STEPS = {
+    "offline": "by rules",
+    "cleaned": "cleaned of thoughts",
+    "images dropped": "with fewer images",
+}
 
 
 class By(str, Enum):
@@ -40,7 +46,8 @@ def usage(
     none is set.
 
     "failed" are attempts that brought no reply, "cached" calls that were not made because the
-    reply was known.
+    reply was known. The lines below tell replies that had to be repaired, asked for again, or cut
+    short, and what was left to the rules.
 
     With --json: {"by", "usage": [{"name", "calls", "cached", "failures", "prompt_tokens",
     "completion_tokens", "usd"}], "steps": {role: {step: count}}}; steps are what it took to make
@@ -89,7 +96,7 @@ def _lines(
         cells = "".join(f"{count:>12,}" for count in counts)
         yield f"{shorten(name, _NAME):<{width}}{cells}{_usd(spent):>12}"
     for role, counts_of in steps.items():
-        told = ", ".join(f"{step} {count:,}" for step, count in counts_of.items())
+        told = ", ".join(f"{count:,} {_STEPS.get(step, step)}" for step, count in counts_of.items())
         yield f"{role}: {told}"
 
 
