@@ -46,6 +46,25 @@ def test_it_counts_and_never_answers(tmp_path: Path) -> None:
     assert estimate.total().calls == 3
 
 
+@pytest.mark.parametrize(
+    ("asked", "own", "expected"),
+    [
+        ({"max_tokens": 600, "expected_tokens": 400}, 2048, 400),
+        ({"max_tokens": 300, "expected_tokens": 400}, 2048, 300),
+        ({"max_tokens": 600, "expected_tokens": 400}, 64, 64),
+        ({"max_tokens": 600}, 64, 64),
+    ],
+)
+def test_no_reply_is_expected_to_take_more_than_it_may(
+    asked: dict[str, int], own: int, expected: int
+) -> None:
+    estimate = Estimate()
+    limits = settings(max_tokens=own)
+    model = EstimatingModel(ModelInfo("m", "served"), limits, None, estimate)
+    virtually(model.complete_batch([request(**asked)]))
+    assert estimate.total().completion_tokens == expected
+
+
 @pytest.mark.parametrize("cached", [True, False])
 def test_it_expects_as_many_calls_as_are_then_made(tmp_path: Path, cached: bool) -> None:
     shared = services(tmp_path, cache=cached)

@@ -50,8 +50,8 @@ class EstimatingModel:
     ModelError, so that whoever asks goes on with the offline answer.
 
     A call whose reply ``cache`` has counts as cached. Tokens of prompts are counted by characters,
-    those of replies are what the request expects. What calls would have been made of replies is
-    not known and not counted.
+    those of replies are what the request expects, within what they may take. What calls would have
+    been made of replies is not known and not counted.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class EstimatingModel:
         estimate: Estimate,
     ) -> None:
         self._info = info
-        self._price = settings.price
+        self._settings = settings
         self._cache = cache
         self._estimate = estimate
         self._key = model_key(settings)
@@ -91,10 +91,12 @@ class EstimatingModel:
             key = chat_key(self._key, request)
             if self._cache.get((key,)) or not self._estimate.first(key):
                 return Spent(cached=1)
-        usage = TokenUsage(prompt_tokens(request.messages), expected_tokens(request), 1)
+        usage = TokenUsage(
+            prompt_tokens(request.messages), expected_tokens(request, self._settings), 1
+        )
         return Spent(
             calls=1,
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
-            usd=cost(usage, self._price),
+            usd=cost(usage, self._settings.price),
         )

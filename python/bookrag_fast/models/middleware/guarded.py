@@ -8,7 +8,11 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from bookrag_fast.config.models import EmbeddingsModelSettings, EndpointSettings
+from bookrag_fast.config.models import (
+    ChatModelSettings,
+    EmbeddingsModelSettings,
+    EndpointSettings,
+)
 from bookrag_fast.errors import ModelError, ModelReplyError, SpendingLimitError
 from bookrag_fast.forks import begins_anew, keep
 from bookrag_fast.models.booking import book_of_the_work
@@ -44,9 +48,12 @@ __all__ = [
 T = TypeVar("T")
 
 
-def expected_tokens(request: ChatRequest) -> int:
-    """What a usual reply takes, as far as the request says."""
-    return request.expected_tokens or request.max_tokens // 2
+def expected_tokens(request: ChatRequest, settings: EndpointSettings) -> int:
+    """What a usual reply takes, as far as the request says, and at most what it may take by the
+    request and by the model's settings."""
+    usual = request.expected_tokens or request.max_tokens // 2
+    most = settings.max_tokens if isinstance(settings, ChatModelSettings) else request.max_tokens
+    return min(usual, request.max_tokens, most)
 
 
 @runtime_checkable
@@ -97,6 +104,7 @@ class GuardedLanguageModel(_Guarded):
         role_limits: Mapping[str, int] | None = None,
     ) -> None:
         self._model = inner
+        self._settings = settings
         self._key = None if services.cache is None else model_key(settings)
         name, codec = inner.info.name, TextCodec()
         super().__init__(
@@ -147,7 +155,7 @@ class GuardedLanguageModel(_Guarded):
             role=request.role,
             book=request.book,
             prompt_tokens=(prompt_tokens(request.messages),),
-            completion_tokens=expected_tokens(request),
+            completion_tokens=expected_tokens(request, self._settings),
             fresh=request.fresh,
             sink=sink,
         )
