@@ -82,6 +82,14 @@ def test_indexing_the_same_content_again_is_the_same_book(on, pdf):
     assert len(run_json("list")["books"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("span", "count"), [("2-3", "2 pages"), ("2", "1 page"), ("2-", "2 pages"), ("1-3", "3 pages")]
+)
+def test_the_pages_told_are_those_indexed(copy, pdf, span, count):
+    assert f": {count}, " in run("index", pdf, "--pages", span, "--dry-run").stdout
+    assert f"({count}, " in run("index", pdf, "--pages", span).stdout
+
+
 def test_one_bad_file_does_not_stop_the_rest(copy, tmp_path):
     bad = tmp_path / "bad.pdf"
     bad.write_bytes(b"not a pdf at all")
@@ -364,6 +372,7 @@ def test_doctor_finds_this_installation_and_shelf_sound(on):
     assert {"python", "packages", "core", "configuration", "disk", "shelf"} <= checked
     assert any("onnxruntime" in name for name in checked)
     assert "ok" in run("doctor").stdout
+    assert "embedder wordllama; reranker none; by rules: " in run("doctor").stdout
 
 
 def test_doctor_does_not_make_a_shelf(tmp_path):

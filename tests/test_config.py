@@ -129,6 +129,10 @@ def test_mistakes_are_named(env: dict[str, str], message: str) -> None:
         ('[models.small]\nkind = "xyz"', "kinds: chat, embeddings, rerank"),
         ('[models.e]\nkind = "embeddings"\nvision = true', "unknown setting 'models.e.vision'"),
         ('[models."Big One"]\nmodel = "m"', "'models.Big One'.*lower-case"),
+        (
+            '[models.small]\nmodel = "m"\nbase_url = "http://h/v1"\nprice = 0.15',
+            r"small.price' in .*section \(write { input = …, output = … }",
+        ),
         ('[roles]\nplam = "small"', "'roles.plam'.*did you mean roles.plan"),
         ('[roles.plan]\nmodel = "small"\nspeed = 1', "'roles.plan.speed'.*roles.plan.model"),
     ],

@@ -227,7 +227,8 @@ def test_usage_is_shown(tmp_path: Path, runner: LoopRunner) -> None:
     for options in ([], ["--json"]):
         result = CliRunner().invoke(app, ["usage", "-L", str(shelf), *options])
         assert result.exit_code == 0
-        assert "No model was asked" in result.stdout or '"usage": []' in result.stdout
+        told = f"No model was asked for books on the shelf {shelf}."
+        assert told in result.stdout or '"usage": []' in result.stdout
     assert not shelf.exists()
     with FakeEndpoint(chat("Paris")) as server:
         settings = settings_of(server, small={"price": {"input": 1e6, "output": 0.0}})

@@ -285,12 +285,21 @@ async def test_thoughts_alone_get_one_more_try():
     assert outcome.usage == TokenUsage(20, 10, 2)
 
 
+async def test_the_hint_of_a_failure_has_no_brackets_of_its_own():
+    down = ModelUnavailableError("the model is down", "start it")
+    for outcome in (
+        await checked(down)[0].write(PROMPT),
+        await checked(down)[0].ask(PROMPT, Person),
+    ):
+        assert outcome.problem == "the model is down; start it"
+
+
 async def test_thoughts_alone_twice_are_no_reply():
     model, _, _ = checked("<think>hm", cut("<think>hmm"))
     outcome = await model.write(PROMPT)
     assert outcome.value is None
     assert outcome.steps == ("cleaned", "asked again", "cut short", "offline")
-    assert "empty but for thoughts (it ended for 'length')" in outcome.problem
+    assert "empty but for thoughts, and ended for 'length'" in outcome.problem
     assert outcome.usage.calls == 2
 
 

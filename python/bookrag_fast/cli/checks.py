@@ -141,7 +141,8 @@ def _configuration(embedder: str | None) -> Iterator[Finding]:
     by_models = ", ".join(f"{role} by {model}" for role, model in played.items())
     by_rules = ", ".join(role for role, _ in settings.roles if role not in played)
     roles = "; ".join(filter(None, (by_models, f"by rules: {by_rules}" if by_rules else "")))
-    yield Finding("configuration", OK, f"embedder {settings.embedder}; {roles}")
+    ranked = f"reranker {settings.reranker or 'none'}"
+    yield Finding("configuration", OK, f"embedder {settings.embedder}; {ranked}; {roles}")
     for problem, remedy in unbounded(settings):
         yield Finding("budget", WARNING, problem, remedy)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -123,7 +124,8 @@ def _indexed(shelf: Library, file: Path, **options: Any) -> tuple[dict[str, Any]
     before = {(b.id, b.created) for b in shelf.books()}
     book = shelf.add(file, **options)
     known = (book.id, book.created) in before
-    pages = f"{book.pages} pages, " if book.pages else ""
+    count = _pages_of(book.pages, options["pages"])
+    pages = f"{count} {'page' if count == 1 else 'pages'}, " if count else ""
     what = "is already on the shelf" if known else "indexed"
     line = (
         f"{file.name} {what}: {book.id}  {book.title}  ({pages}{book.nodes} nodes, "
@@ -138,10 +140,17 @@ def _indexed(shelf: Library, file: Path, **options: Any) -> tuple[dict[str, Any]
     return {"known": True, "changes": changed, **book.to_json()}, lines
 
 
+def _pages_of(pages: int, span: tuple[int, int | None] | None) -> int:
+    """How many of a file's pages were chosen."""
+    first, last = span or (1, None)
+    return min(last or pages, pages) - first + 1 if pages else 0
+
+
 def _estimated(shelf: Library, file: Path, **options: Any) -> tuple[dict[str, Any], list[str]]:
     """An estimate as JSON and in words."""
     estimate = shelf.estimate(file, **options)
-    return estimate.to_json(), list(estimate_lines(file.name, estimate))
+    chosen = replace(estimate, pages=_pages_of(estimate.pages, options["pages"]))
+    return estimate.to_json(), list(estimate_lines(file.name, chosen))
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def estimate_lines(file: str, estimate: Estimate) -> Iterator[str]:
     if estimate.known:
         yield f"{file} is already on the shelf: nothing would be asked"
         return
-    pages = f"{estimate.pages} pages, " if estimate.pages else ""
+    pages = f"{estimate.pages} {_plural(estimate.pages, 'page')}, " if estimate.pages else ""
     if not estimate.models:
         yield f"{file}: {pages}{estimate.nodes} nodes; no model would be called"
         return

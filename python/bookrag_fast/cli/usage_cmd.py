@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bookrag_fast.cli.options import DebugOption, JsonOption, LibraryOption
-from bookrag_fast.cli.output import emit, emit_json, shorten
+from bookrag_fast.cli.output import clean, emit, emit_json, shorten
 from bookrag_fast.errors import LibraryError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def usage(
         emit_json({"by": by.value, "usage": rows, "steps": steps})
         return
     if not totals:
-        typer.echo(f"No model was asked for the shelf {library}.")
+        typer.echo(clean(f"No model was asked for books on the shelf {library}."))
         return
     emit(_lines(by.value, totals, steps))
 

@@ -36,8 +36,9 @@ def explain(
     place = f" in {source}" if source else ""
     kind = first["type"]
     models = given.get("models")
+    known = known_keys(models if isinstance(models, Mapping) else {})
     if kind == "extra_forbidden":
-        return _unknown(key, place, known_keys(models if isinstance(models, Mapping) else {}))
+        return _unknown(key, place, known)
     if kind == "missing":
         beside = where(key.rpartition(".")[0])
         place = f" in {beside}" if beside else ""
@@ -51,12 +52,16 @@ def explain(
             f"did you mean {near}?" if near else f"kinds: {kinds}",
         )
     problem = str(first["msg"]).removeprefix("Value error, ")
+    if kind == "model_type":
+        problem = "it is a section"
     problem = f"{problem[:1].lower()}{problem[1:]}"
     value = first["input"]
     # Not a whole section, in which there may be secrets, nor an address with a password in it.
     hidden = is_secret(key) or isinstance(value, (Mapping, list)) or "@" in str(value)
     said = "cannot be taken" if hidden else f"is {str(value)[:_ECHOED]!r}"
-    return ConfigError(f"setting {key!r}{place} {said}: {problem}", _hint(first, key, source))
+    return ConfigError(
+        f"setting {key!r}{place} {said}: {problem}", _hint(first, key, source, _inside(key, known))
+    )
 
 
 def _key(error: ErrorDetails) -> str:
@@ -89,7 +94,17 @@ def _nearest(word: str, known: Any) -> str:
     return close[0] if close else ""
 
 
-def _hint(error: ErrorDetails, key: str, source: str) -> str:
+def _inside(key: str, known: list[str]) -> list[str]:
+    """The names that a section has."""
+    under = f"{key}."
+    names = (k[len(under) :].partition(".")[0] for k in known if k.startswith(under))
+    return list(dict.fromkeys(names))
+
+
+def _hint(error: ErrorDetails, key: str, source: str, inside: list[str]) -> str:
+    """``inside`` are the names that the setting has if it is a section."""
+    if error["type"] == "model_type" and inside and source != "the environment":
+        return f"write {{ {', '.join(f'{name} = …' for name in inside)} }}"
     if error["type"] not in _SHAPES or source != "the environment":
         return "correct it, or leave it out to take the default"
     if error["type"] == "model_type":

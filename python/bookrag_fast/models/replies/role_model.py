@@ -115,7 +115,7 @@ class CheckedModel:
         except SpendingLimitError:
             raise
         except ModelError as error:
-            return _offline(account, str(error), silent=isinstance(error, _SILENT))
+            return _failed(account, error)
         if reading.value is None:
             return _offline(account, reading.problem)
         return Outcome(reading.value, account.usage, tuple(account.steps))
@@ -132,7 +132,7 @@ class CheckedModel:
         except SpendingLimitError:
             raise
         except ModelError as error:
-            return _offline(account, str(error), silent=isinstance(error, _SILENT))
+            return _failed(account, error)
 
     async def stream(
         self,
@@ -162,7 +162,7 @@ class CheckedModel:
         except SpendingLimitError:
             raise
         except ModelError as error:
-            outcome = _offline(account, str(error), silent=isinstance(error, _SILENT))
+            outcome = _failed(account, error)
         finally:
             close = getattr(parts, "aclose", None)
             if close is not None:
@@ -232,8 +232,14 @@ def _read(completion: Completion, schema: type[M]) -> Reading[M]:
 
 
 def _empty(completion: Completion) -> str:
-    why = "" if completion.finish == "stop" else f" (it ended for {completion.finish!r})"
+    why = "" if completion.finish == "stop" else f", and ended for {completion.finish!r}"
     return f"the reply is empty but for thoughts{why}"
+
+
+def _failed(account: _Account, error: ModelError) -> Outcome[M]:
+    """The message with its hint, fit to stand in brackets."""
+    why = f"{error.message}; {error.hint}" if error.hint else error.message
+    return _offline(account, why, silent=isinstance(error, _SILENT))
 
 
 def _offline(account: _Account, problem: str, *, silent: bool = False) -> Outcome[M]:
