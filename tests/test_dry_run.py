@@ -291,12 +291,14 @@ def test_the_command_line_tells_what_to_do_about_a_model_that_was_down(
         )
         command = ["index", str(book), "-L", str(tmp_path / "shelf")]
         first = CliRunner().invoke(app, command)
+        part = CliRunner().invoke(app, [*command, "--pages", "5-"])
         (known,) = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)["books"]
     assert first.exit_code == 0
     assert first.stdout.splitlines()[-1] == (
         "  2 questions were left to the rules; when the model is back: "
         f"bookrag rm {known['id']} && bookrag index {book}"
     )
+    assert part.stdout.splitlines()[-1].endswith(f"&& bookrag index {book} --pages 5-")
     assert known["models"][0]["fallbacks"] == 2
     assert known["changes"] == ["2 of its questions for sections were left to the rules"]
 

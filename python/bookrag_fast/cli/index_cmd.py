@@ -132,7 +132,9 @@ def _indexed(shelf: Library, file: Path, **options: Any) -> tuple[dict[str, Any]
         f"{book.entities} entities, {book.relations} relations)"
     )
     if not known:
-        again = shlex.join(["bookrag", "index", str(file)])
+        first, last = options["pages"] or (1, None)
+        chosen = ["--pages", f"{first}-{last or ''}"] if options["pages"] else []
+        again = shlex.join(["bookrag", "index", str(file), *chosen])
         lines = [line, *spent_lines(book.models), *left_lines(book, again)]
         return {"known": False, **book.to_json()}, lines
     changed = list(changes(shelf.index(book.id), shelf.settings))
