@@ -219,6 +219,14 @@ def test_a_reply_that_decides_nothing_is_none(reply: str) -> None:
     assert "its reply decides on no candidate" in tree.warnings[0]
 
 
+def test_a_model_that_leaves_no_heading_is_not_believed() -> None:
+    filtered = _filtered(_book(), _by(_script(lambda shown: [(c["id"], 0) for c in shown])))
+    tree = tree_of(filtered.proposal)
+    assert tree.nodes == build_tree(_book()).nodes
+    assert filtered.use.fallbacks == 1
+    assert "those of the rules stand" in tree.warnings[0]
+
+
 def test_a_problem_is_told_in_words_that_can_be_stored() -> None:
     class Rude(ScriptedModel):
         async def ask(self, *_: Any, **__: Any) -> Any:
@@ -236,12 +244,6 @@ def test_levels_are_clamped_and_jumps_are_closed() -> None:
 
     tree = tree_of(_filtered(_book(), _by(_script(say))).proposal)
     assert _sections(tree) == TRUTH
-
-
-def test_a_model_that_finds_no_heading_leaves_one_section_a_page() -> None:
-    tree = tree_of(_filtered(_book(), _by(_script(lambda s: [(c["id"], 0) for c in s]))).proposal)
-    assert _sections(tree) == [(1, f"Page {k}") for k in range(1, 5)]
-    assert tree.toc_source == "pages"
 
 
 def test_settled_headings_are_not_asked_about() -> None:

@@ -36,6 +36,7 @@ LONGEST_TEXT = 200  # characters of a candidate or a title
 OUTLINE_SHARE = 0.25  # of the context, for the outline so far
 FILLED = 0.7  # of the context: servers count tokens otherwise than we do
 NAMED_BATCHES = 3  # that failed, in a warning
+NONE_LEFT = "the model took no candidate for a heading: those of the rules stand"
 
 
 class SectionLevel(BaseModel):
@@ -104,6 +105,10 @@ async def filter_sections(
         done += size
     await stages.tell("sections", done, len(candidates), "candidates")
     filtered = proposal.decided(levels)
+    if proposal.headings and not filtered.headings:
+        # No book says that of itself: a model that finds no heading at all has seen none.
+        use = replace(use, fallbacks=use.fallbacks + 1)
+        filtered = replace(proposal, warnings=(*proposal.warnings, NONE_LEFT))
     if failed:
         warning = _warning(failed, len(candidates))
         filtered = replace(filtered, warnings=(*filtered.warnings, warning))
