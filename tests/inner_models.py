@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,8 +12,9 @@ import numpy as np
 
 from bookrag_fast.config.models import BudgetSettings, ChatModelSettings, EmbeddingsModelSettings
 from bookrag_fast.errors import ModelError
-from bookrag_fast.models.ledger import UsageLedger
+from bookrag_fast.models.ledger import Spent, UsageLedger
 from bookrag_fast.models.middleware.budget import Budget
+from bookrag_fast.models.middleware.guarded import GuardedLanguageModel
 from bookrag_fast.models.middleware.stack import Services
 from bookrag_fast.models.protocols import (
     ChatRequest,
@@ -123,3 +124,30 @@ class InnerEmbedder:
 def vector(text: str, dimension: int = 4, *, query: bool = False) -> np.ndarray:
     row = np.random.default_rng([query, *text.encode()]).normal(size=dimension)
     return (row / np.linalg.norm(row)).astype(np.float32)
+
+
+def guarded(
+    inner: Inner, folder: Path, *, cache: bool = False, **more: Any
+) -> tuple[GuardedLanguageModel, Services]:
+    roles = more.pop("roles", None)
+    shared = services(folder, cache=cache)
+    return GuardedLanguageModel(inner, settings(**more), shared, role_limits=roles), shared
+
+
+def spent(shared: Services) -> Spent:
+    return sum(shared.ledger.totals("role").values(), Spent())
+
+
+async def took(work: Coroutine[Any, Any, Any]) -> tuple[Any, float]:
+    """What it returned or raised, and how long it took by the loop's clock."""
+    now = asyncio.get_running_loop().time
+    start = now()
+    try:
+        return await work, now() - start
+    except ModelError as error:
+        return error, now() - start
+
+
+async def later(seconds: float, text: str = "late") -> str:
+    await asyncio.sleep(seconds)
+    return text
