@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import threading
 import weakref
@@ -26,11 +27,17 @@ _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_
 # On the CPU, measured with MiniLM (22 million weights):
 # token places a run: beyond this the activations of a small model leave the cache and a batch of
 # long texts takes twice the time of its texts one by one;
-_CPU_TOKENS = 768
+_CPU_TOKENS = 384
 # padding worth a run: one costs 1.7 ms by itself, and 0.12 ms a token;
-_CPU_PADDING = 16
-# runs at once: while one waits for its slowest thread, or is in Python, the other has the cores.
+_CPU_PADDING = 8
+# runs at once where each takes all cores: while one waits for its slowest thread, or is in Python,
+# the other has them;
 _CPU_WORKERS = 2
+# and where each takes one core, which does an eighth more work in the same time (a text alone has
+# all cores still, and so is answered a quarter sooner). It takes a second session, whose weights a
+# large model cannot afford: bytes of the files of one that is small enough.
+_SMALL = 256 << 20
+_MOST_WORKERS = 8
 
 
 class Network:
@@ -66,19 +73,19 @@ class Network:
     ) -> None:
         self.model = model
         self._binding = binding
-        self._open = partial(
-            open_session, model, providers=providers, tensorrt=tensorrt, threads=threads
-        )
+        self._open = partial(open_session, model, providers=providers, tensorrt=tensorrt)
+        self._threads = threads
         self._guard = threading.Lock()
-        self._session, self.placement = self._open()
-        self._inputs = {i.name: _int_type(i, model) for i in self._session.get_inputs()}
+        self._sessions: tuple[Any, Any] | None = None  # for one text, and for several
+        session, _ = self._current()
+        self._inputs = {i.name: _int_type(i, model) for i in session.get_inputs()}
         unknown = sorted(set(self._inputs) - _INPUTS)
         if unknown or "input_ids" not in self._inputs:
             raise ModelError(
                 f"{model} is not a model for {needed} of texts: it takes {sorted(self._inputs)}",
                 hint="export with the inputs input_ids, attention_mask and token_type_ids",
             )
-        outputs = self._session.get_outputs()
+        outputs = session.get_outputs()
         ranks = {o.name: len(o.shape) for o in outputs if "float" in o.type}
         self.output = choose(ranks) or ""
         if not self.output:
@@ -97,8 +104,8 @@ class Network:
         Raises:
             ModelError: the run failed, or the output is not one row a text.
         """
-        session = self._current()
         count = len(batch.ids)
+        session = self._current()[count > 1]
         try:
             raw = self._outcome(session, self._feed(batch))
         except Exception as error:  # onnxruntime's own classes derive from Exception alone
@@ -123,7 +130,10 @@ class Network:
     @property
     def workers(self) -> int:
         """Runs at once that pay."""
-        return _CPU_WORKERS if self.placement.provider == "cpu" else 1
+        if self.placement.provider != "cpu":
+            return 1
+        one, several = self._current()
+        return _CPU_WORKERS if one is several else min(_cores(), _MOST_WORKERS)
 
     def _feed(self, batch: TokenBatch) -> dict[str, npt.NDArray[Any]]:
         values: dict[str, npt.NDArray[Any]] = {
@@ -150,11 +160,20 @@ class Network:
                 ones = np.ones(shape, np.int64)
                 self.run(TokenBatch(ones, np.zeros_like(ones), ones.astype(np.bool_)))
 
-    def _current(self) -> Any:
+    def _current(self) -> tuple[Any, Any]:
         with self._guard:
-            if self._session is None:
-                self._session, self.placement = self._open()
-            return self._session
+            if self._sessions is None:
+                one, self.placement = self._open(threads=self._threads)
+                several = one
+                if self.placement.provider == "cpu" and not self._threads and self._is_small():
+                    several, _ = self._open(threads=1)
+                self._sessions = one, several
+            return self._sessions
+
+    def _is_small(self) -> bool:
+        """By its file and those that it keeps weights in, which are named after it."""
+        files = self.model.parent.glob(f"{glob.escape(self.model.name)}*")
+        return sum(file.stat().st_size for file in files) <= _SMALL
 
     def _outcome(self, session: Any, feed: dict[str, npt.NDArray[Any]]) -> Any:
         device = self._binding or ("cuda" if self.placement.provider == "cuda" else None)
@@ -168,6 +187,11 @@ class Network:
         binding.bind_output(self.output, device)
         session.run_with_iobinding(binding)
         return binding.copy_outputs_to_cpu()[0]
+
+
+def _cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_finite(values: npt.NDArray[np.float32], model: Path) -> None:
@@ -194,8 +218,8 @@ _orphans: list[Any] = []
 
 def _forked() -> None:
     for network in list(_all):
-        _orphans.append(network._session)
-        network._session = None
+        _orphans.append(network._sessions)
+        network._sessions = None
         network._guard = threading.Lock()
 
 
