@@ -3,6 +3,7 @@ shares the parent's sockets and its loops' selectors, which whatever it does to 
 
 from __future__ import annotations
 
+import gc
 import os
 import weakref
 from typing import Any, Protocol
@@ -31,6 +32,9 @@ def keep(*parents: object) -> None:
 
 
 def _tell_all() -> None:
+    # Garbage of the parent stays where it is: to collect it here could close what is the parent's,
+    # and an ONNX session that is freed waits for threads which a child does not have.
+    gc.freeze()
     for thing in list(_all):
         thing.forked()
 

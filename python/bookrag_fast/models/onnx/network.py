@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bookrag_fast.errors import ModelError
+from bookrag_fast.forks import begins_anew, keep
 from bookrag_fast.models.onnx.batching import RunLimits
 from bookrag_fast.models.onnx.sessions import open_session
 from bookrag_fast.models.onnx.tokens import TokenBatch
@@ -96,7 +96,7 @@ class Network:
         shape = next(o.shape for o in outputs if o.name == self.output)
         self.rank = len(shape)
         self.declared = shape[-1] if shape and isinstance(shape[-1], int) else None
-        _all.add(self)
+        begins_anew(self)
 
     def run(self, batch: TokenBatch) -> npt.NDArray[np.float32]:
         """The output for a batch of texts, as float32.
@@ -160,6 +160,11 @@ class Network:
                 ones = np.ones(shape, np.int64)
                 self.run(TokenBatch(ones, np.zeros_like(ones), ones.astype(np.bool_)))
 
+    def forked(self) -> None:
+        keep(self._sessions)
+        self._sessions = None
+        self._guard = threading.Lock()
+
     def _current(self) -> tuple[Any, Any]:
         with self._guard:
             if self._sessions is None:
@@ -209,19 +214,3 @@ def _int_type(tensor: Any, model: Path) -> type[np.int64] | type[np.int32]:
     if tensor.type == "tensor(int32)":
         return np.int32
     raise ModelError(f"input {tensor.name} of {model} is {tensor.type}; token ids are integers")
-
-
-_all: weakref.WeakSet[Network] = weakref.WeakSet()
-# Sessions of the parent process: freeing one would wait for threads that a child does not have.
-_orphans: list[Any] = []
-
-
-def _forked() -> None:
-    for network in list(_all):
-        _orphans.append(network._sessions)
-        network._sessions = None
-        network._guard = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(after_in_child=_forked)
