@@ -31,7 +31,7 @@ from bookrag_fast.config import RetrievalSettings
 from bookrag_fast.errors import ModelTimeoutError
 from bookrag_fast.models.protocols import ModelInfo, Scores, TokenUsage
 from bookrag_fast.models.roles import ModelSet, Role
-from bookrag_fast.models.twins import AwaitedEmbedder, LocalReranker
+from bookrag_fast.models.twins import AwaitedEmbedder, AwaitedReranker
 from bookrag_fast.prompts import RenderedPrompt
 from bookrag_fast.query.executor import Executor
 from bookrag_fast.query.plan import Answer, Category, SearchResult
@@ -249,7 +249,7 @@ def test_nothing_is_asked_where_all_sections_are_looked_at() -> None:
     assert [prompt.id.split("@")[0] for prompt in model.asked] == ["plan"]
 
 
-class WordReranker(LocalReranker):
+class WordReranker(AwaitedReranker):
     """Scores by a word; what it is given and how it fails is up to the test."""
 
     def __init__(self, word: str, make: Callable[[list[float]], Any] = list) -> None:

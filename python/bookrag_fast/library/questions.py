@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -23,16 +24,16 @@ T = TypeVar("T")
 ASK_BUDGET = 4000  # evidence tokens that an answer may draw on
 
 
-class Questions:
+class Questions(ABC):
     """Base of Library, which has these and knows the books."""
 
     _settings: Settings
     _executor: Executor
     _runner: LoopRunner
 
+    @abstractmethod
     def _chosen(self, books: Sequence[str] | None) -> list[BookIndex]:
         """The books of these references, opened; all for None. Blocking."""
-        raise NotImplementedError
 
     def search(
         self,
