@@ -11,8 +11,7 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -234,13 +233,6 @@ def running(library: Any, config: ServerConfig | None = None) -> Iterator[str]:
         yield address
     finally:
         server.stop()
-
-
-def eventually(condition: Callable[[], object], seconds: float = 10.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "did not come about"
-        time.sleep(0.01)
 
 
 def bookrag(*args: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:

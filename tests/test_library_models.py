@@ -25,7 +25,8 @@ from conftest import HANDBOOK
 from endpoint_settings import embeddings_settings
 from fake_endpoint import FakeEndpoint
 from scripted_model import Script, ScriptedModel
-from server_helpers import eventually, make_pdf, running
+from server_helpers import make_pdf, running
+from waiting import eventually
 
 QUESTION = "At which pressure does the relief valve open?"
 Opened = Callable[[dict[Role, Script]], Library]

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from bookrag_fast.errors import ModelError
 from bookrag_fast.models.onnx.batching import Batcher, RunLimits
+from waiting import eventually
 
 LIMITS = RunLimits(items=8, padded=64, padding=6)
 
@@ -73,13 +74,6 @@ async def awaited(batcher: Batcher[int, int], *chunks: Sequence[int]) -> list[in
         return items
 
     return [r async for results in batcher.amap(chunk(c) for c in chunks) for r in results]
-
-
-def until(condition: Any) -> None:
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end, "it never came to be"
-        time.sleep(0.001)
 
 
 CALLS = st.lists(
@@ -143,7 +137,7 @@ def test_waiting_callers_share_a_run(batcher: Batcher[int, int], machine: Machin
         first = pool.submit(blocking, batcher, [0])
         assert machine.running.wait(20)
         others = [pool.submit(blocking, batcher, [16 * i + 5]) for i in range(8)]
-        until(lambda: len(batcher._queue) == 8)
+        eventually(lambda: len(batcher._queue) == 8)
         machine.free.set()
         assert [o.result() for o in others] == [[2 * (16 * i + 5)] for i in range(8)]
         assert first.result() == [0]
@@ -158,7 +152,7 @@ def test_a_question_does_not_wait_for_an_index(
         index = pool.submit(blocking, batcher, [9] * 400)
         assert machine.running.wait(20)
         question = pool.submit(blocking, batcher, [3])
-        until(lambda: any(entry.item == 3 for entry in batcher._queue))
+        eventually(lambda: any(entry.item == 3 for entry in batcher._queue))
         machine.free.set()
         assert question.result() == [6]
         assert index.result() == [18] * 400
@@ -178,7 +172,7 @@ def test_chunks_are_made_as_they_are_needed(batcher: Batcher[int, int], machine:
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(lambda: [r for results in batcher.map(chunks()) for r in results])
         assert machine.running.wait(20)
-        until(lambda: len(made) == 2)
+        eventually(lambda: len(made) == 2)
         time.sleep(0.05)
         assert made == [0, 1], "a call runs ahead of itself"
         machine.free.set()
@@ -192,11 +186,11 @@ def test_a_full_queue_holds_callers_back_in_their_order(machine: Machine) -> Non
         first = pool.submit(blocking, batcher, [0])
         assert machine.running.wait(20)
         inside = pool.submit(blocking, batcher, [1, 2, 3])
-        until(lambda: len(batcher._queue) == 3)
+        eventually(lambda: len(batcher._queue) == 3)
         large = pool.submit(blocking, batcher, [4, 5])
-        until(lambda: len(batcher._outside) == 1)
+        eventually(lambda: len(batcher._outside) == 1)
         small = pool.submit(blocking, batcher, [6])  # there is room for it, but it came later
-        until(lambda: len(batcher._outside) == 2)
+        eventually(lambda: len(batcher._outside) == 2)
         assert len(batcher._queue) == 3
         assert not small.done()
         machine.free.set()
@@ -276,7 +270,7 @@ def test_what_fails_fails_alone(batcher: Batcher[int, int], machine: Machine) ->
         assert machine.running.wait(20)
         good = [pool.submit(blocking, batcher, [n]) for n in (1, 17, 33)]
         bad = pool.submit(blocking, batcher, [-1])
-        until(lambda: len(batcher._queue) == 4)
+        eventually(lambda: len(batcher._queue) == 4)
         machine.free.set()
         assert [g.result() for g in good] == [[2], [34], [66]]
         assert first.result() == [0]
@@ -300,7 +294,7 @@ def test_closing_fails_who_waits_and_lets_the_run_end(machine: Machine) -> None:
         under_way = pool.submit(blocking, batcher, [1])
         assert machine.running.wait(20)
         waits = pool.submit(blocking, batcher, [2])
-        until(lambda: len(batcher._queue) == 1)
+        eventually(lambda: len(batcher._queue) == 1)
         closing = pool.submit(batcher.close)
         with pytest.raises(ModelError, match="tiny is closed"):
             waits.result()
@@ -326,7 +320,7 @@ def test_a_caller_that_stops_half_way_takes_its_items_along() -> None:
     batcher: Batcher[int, int] = Batcher(run, lambda item: item, limits=LIMITS)
     results = batcher.map(iter([[1], [8] * 40]))  # too unlike for one run
     assert next(results) == [1]
-    until(lambda: runs[-1] == [8] * 8)
+    eventually(lambda: runs[-1] == [8] * 8)
     results.close()  # what an exception in its loop does, a Ctrl-C for one
     assert not batcher._queue
     free.set()
@@ -346,7 +340,7 @@ def test_a_call_that_is_collected_amid_the_queue_does_not_lock_up(
             future.cancel()
         machine.free.set()
         assert first.result() == [0]
-    until(lambda: not batcher._queue)
+    eventually(lambda: not batcher._queue)
     assert not machine.ran(7)
 
 
@@ -356,7 +350,7 @@ def test_the_worker_ends_when_idle_and_comes_again(
     monkeypatch.setattr("bookrag_fast.models.onnx.batching._IDLE_S", 0.02)
     batcher = make(machine)
     assert blocking(batcher, [1]) == [2]
-    until(lambda: not batcher._workers)
+    eventually(lambda: not batcher._workers)
     assert blocking(batcher, [2]) == [4]
     batcher.close()
 

@@ -27,8 +27,8 @@ from server_helpers import (
     TRACE,
     TREE,
     RunningServer,
-    eventually,
 )
+from waiting import eventually
 
 pytest_plugins = ["server_fixtures"]
 

@@ -16,7 +16,8 @@ from bookrag_fast import errors as e
 from bookrag_fast.server import AsyncClient, Client, OverloadedError, ServerConfig
 from bookrag_fast.server.generated.bookrag.v1 import bookrag_pb2 as pb
 from bookrag_fast.server.generated.bookrag.v1 import bookrag_pb2_grpc as rpc
-from server_helpers import ANSWER, BOOK, SERVICE, RunningServer, eventually
+from server_helpers import ANSWER, BOOK, SERVICE, RunningServer
+from waiting import eventually
 
 pytest_plugins = ["server_fixtures"]
 
