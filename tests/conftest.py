@@ -9,8 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from bookrag_fast import Book, Library
+
+# How long an example takes is the machine's affair. All else is as Hypothesis has it, which in CI
+# draws the same examples every time.
+settings.register_profile(
+    "untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("untimed")
 
 DATA = Path(__file__).parent / "data"
 HANDBOOK = DATA / "handbook.pdf"

@@ -190,7 +190,7 @@ PIECES = st.one_of(
 
 
 @given(st.lists(PIECES, max_size=60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_soup_is_read(pieces: list[str]) -> None:
     target = html_target("".join(pieces))
     assert target._depth == 0  # the parser ends what it starts: hiding depends on it
@@ -205,7 +205,7 @@ PARAGRAPHS = st.lists(st.lists(WORDS, min_size=1, max_size=6), min_size=1, max_s
 
 
 @given(PARAGRAPHS, st.randoms(use_true_random=False))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_no_text_is_lost(paragraphs: list[list[str]], random) -> None:  # type: ignore[no-untyped-def]
     shells = ["<p>{}</p>", "<div><p>{}</div>", "<ul><li>{}</li></ul>", "<h2>{}</h2>",
               "<blockquote>{}</blockquote>", "<table><tr><td>{}</table>", "<pre>{}</pre>",

@@ -243,7 +243,7 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @given(st.data(), st.sampled_from([docling_document, mineru_list]))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_any_value_anywhere_is_survived(data: st.DataObject, make: Any) -> None:
     content = copy.deepcopy(make())
     for place in data.draw(st.lists(st.sampled_from(_places(content)), min_size=1, max_size=4)):

@@ -123,7 +123,7 @@ PARTS = st.tuples(st.sampled_from(SHELLS), st.lists(WORDS, min_size=3, max_size=
 
 
 @given(st.lists(PARTS, min_size=1, max_size=12))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_no_text_is_lost(parts: list[tuple[str, list[str]]]) -> None:
     source = "\n\n".join(shell.format(*words) for shell, words in parts)
     wanted = [word for shell, words in parts for word in words[: shell.count("{}")]]

@@ -144,7 +144,6 @@ def test_a_damaged_byte_does_not_change_the_encoding() -> None:
 
 
 @given(st.binary(max_size=400), st.one_of(st.none(), st.text(max_size=12)))
-@settings(deadline=None)
 def test_any_bytes_are_text_of_some_sort(data: bytes, declared: str | None) -> None:
     assert isinstance(decode_text(data, declared), str)
 
@@ -155,7 +154,7 @@ LINES = st.text(
 
 
 @given(st.lists(LINES, max_size=30))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_text_is_lost(lines: list[str]) -> None:
     """But for rules and underlines, and hyphens at the ends of lines."""
 

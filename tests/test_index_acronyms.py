@@ -77,7 +77,7 @@ def test_what_an_acronym_is() -> None:
     assert not any(is_acronym(s) for s in ("P", "Paper", "BookIndex", "ABCDEFGHIJKL", "e.g."))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=200))
 def test_any_text_is_survived(text: str) -> None:
     for definition in find_definitions(text):

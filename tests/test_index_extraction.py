@@ -287,7 +287,7 @@ def books(draw: st.DrawFn) -> TreeBuilder:
     return book
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(books())
 def test_the_graph_is_sound(book: TreeBuilder) -> None:
     tree = book.tree()

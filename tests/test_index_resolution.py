@@ -251,7 +251,7 @@ def nodes_of(graph: ExtractedGraph) -> set[int]:
     return {n for e in graph.entities for n in e.nodes}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(graphs())
 def test_nothing_is_lost(graph: ExtractedGraph) -> None:
     merged, vectors = resolve(graph, LetterEmbedder())
@@ -283,7 +283,7 @@ def test_nothing_is_lost(graph: ExtractedGraph) -> None:
             assert merged.entities[new].key == graph.entities[home[before]].key
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(graphs(), st.randoms(use_true_random=False))
 def test_order_does_not_matter_and_twice_is_once(graph: ExtractedGraph, rng: random.Random) -> None:
     once, _ = resolve(graph, LetterEmbedder(), k=20)

@@ -22,9 +22,7 @@ from inner_models import Inner, request, services
 from inner_models import settings as endpoint
 from virtual_time import virtually
 
-_FOLDER_TOO = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+_FOLDER_TOO = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def call(tokens: int = 0) -> Call:
@@ -52,7 +50,7 @@ _ARRIVALS = st.lists(st.tuples(st.floats(0, 20), st.integers(0, 100)), min_size=
 
 
 @given(limit=st.integers(1, 50), arrivals=_ARRIVALS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_minute_sees_more_requests_than_allowed(
     limit: int, arrivals: list[tuple[float, int]]
 ) -> None:
@@ -63,7 +61,7 @@ def test_no_minute_sees_more_requests_than_allowed(
 
 
 @given(limit=st.integers(100, 1000), arrivals=_ARRIVALS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_minute_sees_more_tokens_than_allowed(
     limit: int, arrivals: list[tuple[float, int]]
 ) -> None:
@@ -85,7 +83,7 @@ def test_a_steady_stream_gets_nearly_all_of_its_rate() -> None:
     arrivals=st.lists(st.booleans(), min_size=2, max_size=30),
     after=st.floats(0, 30),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_cancelled_waiters_leave_no_trace(arrivals: list[bool], after: float) -> None:
     async def story() -> None:
         now = asyncio.get_running_loop().time

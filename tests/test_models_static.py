@@ -105,7 +105,7 @@ def test_lone_surrogates_do_not_fail(embedder: WordLlamaEmbedder) -> None:
     assert np.array_equal(vectors[1:], embedder.embed(["whole text"]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.text(max_size=60), max_size=6))
 def test_any_text_gives_a_unit_or_zero_row(texts: list[str]) -> None:
     lengths = np.linalg.norm(WordLlamaEmbedder().embed(texts), axis=1)

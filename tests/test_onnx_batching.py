@@ -81,7 +81,7 @@ CALLS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(calls=CALLS, tasks=st.integers(0, 10), workers=st.integers(1, 3), room=st.integers(1, 20))
 def test_any_interleaving_gives_what_each_would_get_alone(
     calls: list[list[list[int]]], tasks: int, workers: int, room: int

@@ -38,9 +38,7 @@ def key(name: object) -> bytes:
         max_size=30,
     )
 )
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_cache_is_a_dict_that_lasts(tmp_path: Path, steps: list[tuple[str, int, bytes]]) -> None:
     path = tmp_path / f"{time.time_ns()}.sqlite3"
     cache, twin = ReplyCache(path), dict[bytes, bytes]()

@@ -315,14 +315,14 @@ def _check(proposal: Proposal) -> None:
         assert parent.kind in (NodeKind.ROOT, NodeKind.SECTION)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(_REPLIES)
 def test_no_reply_loses_text_or_breaks_the_tree(reply: str) -> None:
     filtered = asyncio.run(filter_sections(_PROPOSAL, _by(lambda _: reply)))
     _check(filtered.proposal)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(st.integers(-1, 25), st.integers(-5, 20)))
 def test_no_decision_loses_text_or_breaks_the_tree(levels: dict[int, int]) -> None:
     _check(_PROPOSAL.decided(levels))

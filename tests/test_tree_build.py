@@ -326,7 +326,7 @@ _TEXTS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.tuples(_KINDS, _TEXTS, st.integers(1, 5), st.sampled_from([8.0, 10.0, 16.0]))),
     st.lists(st.tuples(_TEXTS, st.integers(1, 6), st.integers(0, 9))),

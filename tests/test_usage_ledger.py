@@ -55,9 +55,7 @@ def test_an_unknown_facet_is_an_error(tmp_path: Path) -> None:
         max_size=25,
     )
 )
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_spent_is_known_at_any_time(tmp_path: Path, steps: list[tuple[str, str]]) -> None:
     path = tmp_path / f"{time.time_ns()}.sqlite3"
     ledger = UsageLedger(path, today=lambda: "d")
