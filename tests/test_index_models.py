@@ -61,7 +61,7 @@ def _library(folder: Path, *, sections: Any = _levels) -> Library:
     return Library(folder, ModelSet(HashEmbedder(), None, models), settings, LoopRunner())
 
 
-def test_work_of_models_is_told_on_worker_threads(tmp_path: Path) -> None:
+def test_work_of_models_is_told_on_a_thread_beside_their_loop(tmp_path: Path) -> None:
     told: list[Progress] = []
     threads: set[str] = set()
     file = _chapters(tmp_path / "mills.pdf", 5)
@@ -71,7 +71,7 @@ def test_work_of_models_is_told_on_worker_threads(tmp_path: Path) -> None:
         def progress(step: Progress) -> None:
             told.append(step)
             threads.add(threading.current_thread().name)
-            # What blocks a worker thread blocks no call of a model.
+            # What blocks the callback blocks no call of a model.
             assert lib.books() == [] or step.stage == "done"
 
         book = lib.add(file, progress=progress)

@@ -83,7 +83,7 @@ async def test_a_cancellation_returns_when_all_have_ended() -> None:
     assert sorted(ended) == [0, 1, 2, 3]
 
 
-async def test_a_cancelled_thread_stops_at_its_next_word_and_is_waited_for() -> None:
+async def test_a_cancelled_thread_stops_at_its_next_check_and_is_waited_for() -> None:
     stages = Stages()
     begun, ended = threading.Event(), threading.Event()
 
@@ -92,7 +92,7 @@ async def test_a_cancelled_thread_stops_at_its_next_word_and_is_waited_for() -> 
         try:
             for _ in range(1000):
                 time.sleep(0.01)
-                stages.stage("work", 0, None, "steps")
+                stages.check()
         finally:
             time.sleep(0.05)
             ended.set()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import Executor
+from contextvars import copy_context
 from time import monotonic
 from typing import TypeVar
 
@@ -21,7 +23,7 @@ T = TypeVar("T")
 
 class Stages:
     """Told of the progress of one piece of work; this one keeps silent. Once cancelled, the next
-    word of a worker thread raises ``CancelledError`` there, which unwinds it."""
+    check of a worker thread raises ``CancelledError`` there, which unwinds it."""
 
     def __init__(self) -> None:
         self._cancelled = threading.Event()
@@ -32,17 +34,18 @@ class Stages:
         self._cancelled.set()
 
     def check(self) -> None:
+        """On any thread. Raises what is to end the work, if anything is."""
         if self._cancelled.is_set():
             raise asyncio.CancelledError
 
-    def stage(self, stage: str, done: int, total: int | None, unit: str) -> None:
-        """Called on worker threads only, for it may block; may raise to end the work."""
-        self.check()
+    async def heard(self, stage: str, done: int, total: int | None, unit: str) -> None:
+        """What becomes of a step that is told. Its time is the work's; may raise to end it."""
 
     async def tell(self, stage: str, done: int, total: int | None, unit: str) -> None:
-        """`stage`, from a coroutine; one at a time, in the order of the calls."""
+        """Returns when the step was heard; one at a time, in the order of the calls."""
         async with self._telling:
-            await self.run(lambda: self.stage(stage, done, total, unit))
+            self.check()
+            await self.heard(stage, done, total, unit)
             self._told = monotonic()
 
     async def mention(self, stage: str, done: int, total: int | None, unit: str) -> None:
@@ -50,10 +53,16 @@ class Stages:
         if not self._telling.locked() and monotonic() - self._told >= MENTION_EVERY_S:
             await self.tell(stage, done, total, unit)
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Blocking work on a worker thread. When this is cancelled, so is all that is told of here,
-        and the cancellation returns when the work has stopped: nothing goes on unseen."""
-        task = asyncio.ensure_future(asyncio.to_thread(work))
+    async def run(self, work: Callable[[], T], *, on: Executor | None = None) -> T:
+        """Blocking work on a worker thread, of the loop's or of ``on``. When this is cancelled, so
+        is all that is told of here, and the cancellation returns when the work has stopped: nothing
+        goes on unseen."""
+        context = copy_context()
+
+        async def done() -> T:
+            return await asyncio.get_running_loop().run_in_executor(on, context.run, work)
+
+        task = asyncio.ensure_future(done())
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from pathlib import Path
 
 from bookrag_fast.config import Settings
 from bookrag_fast.document import Document, IsolatedReader, read_document
 from bookrag_fast.errors import IndexStoreError
-from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.build import build_index
 from bookrag_fast.index.rehearsal import rehearse
 from bookrag_fast.library.files import book_id_of, checked_sha256, remembered
@@ -50,21 +50,25 @@ class Adder:
     ) -> Book:
         """The book of a file, made if it is not there yet; errors as of `Library.add`. Cancelled,
         it returns when all work for it has stopped."""
-        known = await reporter.run(lambda: self._known(path, pages))
-        if known is not None:
-            return known
-        document = await reporter.run(lambda: self._read(path, password, pages, reporter))
-        book_id = book_id_of(document.sha256, document.span)
-        with booked_on(book_id):
-            index = await build_index(
-                document,
-                self._models,
-                self._settings,
-                book_id=book_id,
-                source=remembered(path),
-                stages=reporter,
-            )
-        return await reporter.run(lambda: self._put(index, reporter))
+        async with aclosing(reporter):
+            known = await reporter.run(lambda: self._known(path, pages))
+            if known is not None:
+                return known
+            document = await self._document(path, password, pages, reporter)
+            book_id = book_id_of(document.sha256, document.span)
+            with booked_on(book_id):
+                index = await build_index(
+                    document,
+                    self._models,
+                    self._settings,
+                    book_id=book_id,
+                    source=remembered(path),
+                    stages=reporter,
+                )
+            await reporter.tell("save", 0, None, "files")
+            book = await reporter.run(lambda: self._shelf.put(index, last_word=reporter.check))
+            await reporter.tell("done", book.entities, book.entities, "entities")
+            return book
 
     async def estimate(
         self,
@@ -77,24 +81,25 @@ class Adder:
         # Here: who only asks must not pay for importing all of the middleware.
         from bookrag_fast.library.rehearsal import Rehearsal
 
-        known = await reporter.run(lambda: self._known(path, pages))
-        if known is not None:
-            return Estimate(known.name, known.pages, known.nodes, known=True)
-        document = await reporter.run(lambda: self._read(path, password, pages, reporter))
-        book_id = book_id_of(document.sha256, document.span)
-        settings = self._settings
-        if not isinstance(self._models.embedder, AwaitedEmbedder):  # whatever they name
-            settings = settings.model_copy(update={"embedder": LOCAL_EMBEDDER})
-        rehearsal = await reporter.run(lambda: Rehearsal(settings, self._shelf.folder))
-        try:
-            tree = await rehearse(
-                document, rehearsal.models, settings, book_id=book_id, stages=reporter
+        async with aclosing(reporter):
+            known = await reporter.run(lambda: self._known(path, pages))
+            if known is not None:
+                return Estimate(known.name, known.pages, known.nodes, known=True)
+            document = await self._document(path, password, pages, reporter)
+            book_id = book_id_of(document.sha256, document.span)
+            settings = self._settings
+            if not isinstance(self._models.embedder, AwaitedEmbedder):  # whatever they name
+                settings = settings.model_copy(update={"embedder": LOCAL_EMBEDDER})
+            rehearsal = await reporter.run(lambda: Rehearsal(settings, self._shelf.folder))
+            try:
+                tree = await rehearse(
+                    document, rehearsal.models, settings, book_id=book_id, stages=reporter
+                )
+            finally:
+                await asyncio.to_thread(rehearsal.close)
+            return Estimate(
+                document.name, len(document.pages), len(tree.nodes), tuple(rehearsal.uses())
             )
-        finally:
-            await asyncio.to_thread(rehearsal.close)
-        return Estimate(
-            document.name, len(document.pages), len(tree.nodes), tuple(rehearsal.uses())
-        )
 
     def _known(self, path: Path, pages: tuple[int, int | None] | None) -> Book | None:
         sha256 = checked_sha256(path, max_mb=self._settings.max_file_mb)
@@ -104,11 +109,16 @@ class Adder:
         same = known[1] == self._models.embedder.info.fingerprint
         return known[0] if same and self._intact(known[0].id) else None
 
-    def _put(self, index: BookIndex, reporter: ProgressReporter) -> Book:
-        reporter.stage("save", 0, None, "files")
-        book = self._shelf.put(index, last_word=reporter.check)
-        reporter.stage("done", len(index.entities), len(index.entities), "entities")
-        return book
+    async def _document(
+        self,
+        path: Path,
+        password: str | None,
+        pages: tuple[int, int | None] | None,
+        reporter: ProgressReporter,
+    ) -> Document:
+        document = await reporter.run(lambda: self._read(path, password, pages, reporter))
+        await reporter.all_pages()
+        return document
 
     def _read(
         self,

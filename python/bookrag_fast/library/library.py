@@ -139,7 +139,9 @@ class Library(Questions):
             password: of an encrypted PDF.
             pages: of a PDF, the first and the last physical page to index, None for the file's
                 last; each choice of pages is a book of its own. None indexes all.
-            progress: called from a worker thread with each step.
+            progress: called with each step, on a thread of its own, so that it may use the library.
+                While it is busy pages are read on, and it is told of the latest. What it raises
+                ends the work, and is raised.
 
         Raises:
             DocumentError: one of its kinds says what is wrong with the file.

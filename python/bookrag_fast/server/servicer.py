@@ -97,7 +97,7 @@ class BookragServicer(rpc.BookRAGServicer):
             news[progress.stage] = progress
             wake.set()
 
-        def progress(step: Progress) -> None:  # called in the thread that does the work
+        def progress(step: Progress) -> None:  # called on a thread of its own
             with suppress(RuntimeError):  # the loop is gone: so is the reader
                 loop.call_soon_threadsafe(note, step)
 
