@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 
 from bookrag_fast import Library
-from bookrag_fast.config import Settings
-from bookrag_fast.errors import ModelMismatchError, ModelTimeoutError
+from bookrag_fast.config import CacheSettings, Settings
+from bookrag_fast.errors import (
+    ModelMismatchError,
+    ModelTimeoutError,
+    ModelUnavailableError,
+)
 from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.endpoints import EmbeddingsEndpoint
 from bookrag_fast.models.ledger import UsageLedger
@@ -57,6 +61,59 @@ def test_a_server_that_comes_back_with_another_model_mixes_nothing(tmp_path: Pat
             assert any("it gives 6 dimensions, the books have 8" in n for n in answer.notes)
             with pytest.raises(ModelMismatchError):
                 library.ask(QUESTION)
+
+
+def test_a_book_that_is_known_needs_no_server(tmp_path: Path) -> None:
+    with FakeEndpoint(ok()) as server:
+        shelf = indexed(tmp_path, server.base_url)
+        server.behaviour = status(503)
+        asked = len(server.calls)
+        with Library.open(shelf, settings=embedding(server.base_url)) as library:
+            assert library.estimate(tmp_path / "bench.pdf").known
+            assert [library.add(tmp_path / "bench.pdf")] == library.books()
+        assert len(server.calls) == asked
+
+
+@pytest.mark.parametrize(
+    "other", [{"model": "fake-f"}, {"dimension": 4}, {"passage_prefix": "passage: "}]
+)
+def test_a_book_of_other_settings_is_made_anew(tmp_path: Path, other: dict[str, Any]) -> None:
+    with FakeEndpoint(ok()) as server:
+        shelf = indexed(tmp_path, server.base_url)
+        with Library.open(shelf, settings=embedding(server.base_url, **other)) as library:
+            server.behaviour = status(503)
+            before = library.books()
+            assert not library.estimate(tmp_path / "bench.pdf").known
+            with pytest.raises(ModelUnavailableError):
+                library.add(tmp_path / "bench.pdf")
+            assert library.books() == before
+            server.behaviour = ok()
+            library.add(tmp_path / "bench.pdf")
+            assert library.check() == []
+            assert library.index("bench.pdf").meta.embedder == library.embedder.info
+            assert len(library.books()) == 1
+
+
+def test_a_book_of_vectors_that_only_the_server_changed(tmp_path: Path) -> None:
+    """It is known until a question shows what has changed, and then says what to do."""
+    file = tmp_path / "bench.pdf"
+    with FakeEndpoint(ok()) as server:
+        shelf = indexed(tmp_path, server.base_url)
+        server.behaviour = ok(dimension=6)
+        settings = embedding(server.base_url)
+        with Library.open(shelf, settings=settings) as library:
+            assert [library.add(file)] == library.books()
+            with pytest.raises(ModelMismatchError, match="8 dimensions") as caught:
+                library.ask(QUESTION)
+            (problem,) = library.check()
+            assert "8 dimensions" in problem.what
+            assert problem.remedy == caught.value.hint
+            assert "remove bench.pdf" in problem.remedy
+            settings = settings.model_copy(update={"cache": CacheSettings(enabled=False)})
+        with Library.open(shelf, settings=settings) as library:
+            library.remove("bench.pdf")
+            library.add(file)
+            assert library.ask(QUESTION).citations
 
 
 def test_who_waits_to_hear_of_the_dimension_waits_once() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from bookrag_fast.config import Settings
 from bookrag_fast.document import Document, IsolatedReader, read_document
 from bookrag_fast.errors import IndexStoreError
+from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.build import build_index
 from bookrag_fast.index.rehearsal import rehearse
 from bookrag_fast.library.files import book_id_of, checked_sha256, remembered
@@ -17,7 +18,7 @@ from bookrag_fast.library.shelf import Shelf
 from bookrag_fast.library.types import Book, Estimate
 from bookrag_fast.models.booking import booked_on
 from bookrag_fast.models.roles import ModelSet
-from bookrag_fast.models.twins import AwaitedEmbedder
+from bookrag_fast.models.twins import AwaitedEmbedder, info_unasked
 
 __all__ = ["Adder"]
 
@@ -104,10 +105,11 @@ class Adder:
     def _known(self, path: Path, pages: tuple[int, int | None] | None) -> Book | None:
         sha256 = checked_sha256(path, max_mb=self._settings.max_file_mb)
         known = self._shelf.catalogue.version(book_id_of(sha256, pages))
-        if known is None:  # an endpoint need not be asked for its fingerprint then
+        index = None if known is None else self._intact(known[0].id)
+        if known is None or index is None:
             return None
-        same = known[1] == self._models.embedder.info.fingerprint
-        return known[0] if same and self._intact(known[0].id) else None
+        used = info_unasked(self._models.embedder, index.meta.embedder.dimension)
+        return known[0] if known[1] == used.fingerprint else None
 
     async def _document(
         self,
@@ -140,9 +142,8 @@ class Adder:
             path, password=password, pages=pages, progress=reporter.pages, check=reporter.check
         )
 
-    def _intact(self, book_id: str) -> bool:
+    def _intact(self, book_id: str) -> BookIndex | None:
         try:
-            self._shelf.load(book_id)
+            return self._shelf.load(book_id)
         except IndexStoreError:
-            return False  # damaged: index it anew
-        return True
+            return None  # damaged: index it anew

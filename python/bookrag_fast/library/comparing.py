@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from bookrag_fast.errors import ModelError, ModelMismatchError
 from bookrag_fast.index.book_index import BookIndex
-from bookrag_fast.models.protocols import Embedder
+from bookrag_fast.models.protocols import Embedder, EmbedderInfo
 
-__all__ = ["check_embedder"]
+__all__ = ["check_embedder", "remedy"]
 
 
 def check_embedder(books: Sequence[BookIndex], embedder: Embedder) -> None:
@@ -32,5 +32,13 @@ def check_embedder(books: Sequence[BookIndex], embedder: Embedder) -> None:
             raise ModelMismatchError(
                 f"{book.meta.title!r} was indexed with {made.name} ({made.dimension} dimensions); "
                 f"the embedder in use is {used.name} ({used.dimension})",
-                f"index {book.meta.name} again to convert it, or set the embedder to {made.name}",
+                remedy(book.meta.name, made, used),
             )
+
+
+def remedy(name: str, made: EmbedderInfo, used: EmbedderInfo) -> str:
+    """What makes a file's book, made with one embedder, one of another."""
+    if made.name == used.name and made.dimension != used.dimension:
+        # Perhaps only the server knows of it, which is not asked about a book that is known.
+        return f"remove {name} and index it again: {used.name} gives other vectors than it did"
+    return f"index {name} again to convert it, or set the embedder to {made.name}"

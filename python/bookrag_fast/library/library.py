@@ -129,7 +129,9 @@ class Library(Questions):
     ) -> Book:
         """Index a file and put it on the shelf; a file of the same content that is already there
         is returned as it is, whichever models its `Book.models` says made it, unless it was made
-        with another embedder.
+        with another embedder. No model is called for it: the server of an embedder may be down. If
+        that server has other vectors now under the name of its model, which only a question shows,
+        the book is to be removed first.
 
         The book appears complete or not at all: an error, a kill or a full disk leaves the shelf
         as it was.
@@ -179,9 +181,7 @@ class Library(Questions):
         progress: ProgressCallback | None = None,
     ) -> Estimate:
         """What models would be asked to `add` a file, and what that would cost, as far as it can
-        be known without asking them: the file is read, nothing is written, no model is called
-        (but for the dimension of an embedder's vectors, to see whether a book on the shelf is up
-        to date).
+        be known without asking them: the file is read, nothing is written, no model is called.
 
         Args and Raises: as of `add`.
         """

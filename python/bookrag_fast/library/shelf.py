@@ -22,6 +22,7 @@ from bookrag_fast.errors import (
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.store import load_book, remove_leftovers, save_book
 from bookrag_fast.library.catalogue import Catalogue
+from bookrag_fast.library.comparing import remedy
 from bookrag_fast.library.types import Book, Problem
 from bookrag_fast.models.protocols import EmbedderInfo
 
@@ -144,14 +145,15 @@ class Shelf:
                             error.hint or f"bookrag rm {book_id}, then index the file again")
                 )  # fmt: skip
                 continue
-            if embedder and index.meta.embedder.fingerprint != embedder.fingerprint:
+            made = index.meta.embedder
+            if embedder and made.fingerprint != embedder.fingerprint:
                 problems.append(
                     Problem(
                         "warning",
                         index.meta.title,
-                        f"indexed with {index.meta.embedder.name}, not with "
-                        f"{embedder.name}, which is configured",
-                        f"index {index.meta.name} again, or set embedder to the former",
+                        f"indexed with {made.name} ({made.dimension} dimensions), not with "
+                        f"{embedder.name} ({embedder.dimension}), which is configured",
+                        remedy(index.meta.name, made, embedder),
                     )
                 )
         known = set(folders.values())

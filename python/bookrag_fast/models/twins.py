@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.protocols import (
+    Embedder,
+    EmbedderInfo,
     Embeddings,
     FloatArray,
     FloatMatrix,
@@ -15,7 +17,7 @@ from bookrag_fast.models.protocols import (
     TokenUsage,
 )
 
-__all__ = ["AwaitedEmbedder", "AwaitedReranker", "LocalEmbedder"]
+__all__ = ["AwaitedEmbedder", "AwaitedReranker", "LocalEmbedder", "info_unasked"]
 
 
 class LocalEmbedder(ABC):
@@ -32,6 +34,15 @@ class AwaitedEmbedder(ABC):
     """Base of embedders behind an endpoint: they write ``aembed``, which runs on ``runner``."""
 
     runner: LoopRunner
+
+    @property
+    @abstractmethod
+    def info(self) -> EmbedderInfo: ...
+
+    def info_of(self, dimension: int) -> EmbedderInfo:
+        """``info`` without a call: if only the server could tell how long its vectors are, and has
+        not yet, they are taken to have this dimension. To be written where ``info`` may call."""
+        return self.info
 
     @abstractmethod
     async def aembed(self, texts: Sequence[str], *, query: bool = False) -> Embeddings: ...
@@ -50,3 +61,8 @@ class AwaitedReranker(ABC):
 
     def rerank(self, question: str, texts: Sequence[str]) -> FloatArray:
         return self.runner.run(self.arerank(question, texts)).scores
+
+
+def info_unasked(embedder: Embedder, dimension: int) -> EmbedderInfo:
+    """What an embedder is, by `AwaitedEmbedder.info_of` where a server would have to be asked."""
+    return embedder.info_of(dimension) if isinstance(embedder, AwaitedEmbedder) else embedder.info

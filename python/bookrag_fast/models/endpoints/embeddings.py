@@ -74,8 +74,13 @@ class EmbeddingsEndpoint(AwaitedEmbedder):
     @property
     def info(self) -> EmbedderInfo:
         """May call the server once, and blocks until it has answered. Raises ModelError."""
+        return self._info(self._settings.dimension or self._numbers or self._found())
+
+    def info_of(self, dimension: int) -> EmbedderInfo:
+        return self._info(self._settings.dimension or self._numbers or dimension)
+
+    def _info(self, dimension: int) -> EmbedderInfo:
         settings = self._settings
-        dimension = settings.dimension or self._numbers or self._found()
         identity = [settings.model, dimension, settings.query_prefix, settings.passage_prefix]
         digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
         return EmbedderInfo(settings.model, dimension, digest[:16], provider="endpoint")

@@ -35,7 +35,7 @@ from bookrag_fast.models.protocols import (
     TokenUsage,
     VisionModel,
 )
-from bookrag_fast.models.twins import AwaitedEmbedder, AwaitedReranker
+from bookrag_fast.models.twins import AwaitedEmbedder, AwaitedReranker, info_unasked
 
 __all__ = [
     "GuardedEmbedder",
@@ -225,6 +225,9 @@ class GuardedEmbedder(_Guarded, AwaitedEmbedder):
     @property
     def info(self) -> EmbedderInfo:
         return self._embedder.info
+
+    def info_of(self, dimension: int) -> EmbedderInfo:
+        return info_unasked(self._embedder, dimension)
 
     async def aembed(self, texts: Sequence[str], *, query: bool = False) -> Embeddings:
         if not texts:
