@@ -13,6 +13,7 @@ from bookrag_fast import Library
 from bookrag_fast.config import CacheSettings, Settings
 from bookrag_fast.errors import (
     ModelMismatchError,
+    ModelReplyError,
     ModelTimeoutError,
     ModelUnavailableError,
 )
@@ -148,3 +149,16 @@ def test_what_it_took_to_hear_of_the_dimension_is_in_the_ledger(tmp_path: Path) 
         ledger = UsageLedger(shelf / "usage.sqlite")
         assert ledger.totals("role")["embed"].calls == len(server.calls)
         ledger.close()
+
+
+def test_vectors_that_were_kept_of_another_model_make_no_book(tmp_path: Path) -> None:
+    """The server tells of 6 dimensions, and the cache has all texts of the book in 8."""
+    with FakeEndpoint(ok()) as server:
+        shelf = indexed(tmp_path, server.base_url)
+        server.behaviour = ok(dimension=6)
+        with Library.open(shelf, settings=embedding(server.base_url)) as library:
+            library.remove("bench.pdf")
+            with pytest.raises(ModelReplyError, match=r"8 dimensions.* 6") as caught:
+                library.add(tmp_path / "bench.pdf")
+            assert "--no-cache" in caught.value.hint
+            assert library.books() == []

@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 
 from bookrag_fast.config import Settings
 from bookrag_fast.document.model import Document
+from bookrag_fast.errors import ModelReplyError
 from bookrag_fast.index.book_index import BookIndex, BookMeta, Neighbours
 from bookrag_fast.index.embedding import embedded
 from bookrag_fast.index.extraction import extract_graph
@@ -18,7 +19,7 @@ from bookrag_fast.index.resolution import resolve
 from bookrag_fast.index.searchable import searchable
 from bookrag_fast.index.sectioning import sectioned
 from bookrag_fast.index.stages import Stages
-from bookrag_fast.models.protocols import TokenUsage
+from bookrag_fast.models.protocols import EmbedderInfo, FloatMatrix, TokenUsage
 from bookrag_fast.models.roles import ModelSet
 
 __all__ = ["build_index"]
@@ -71,8 +72,10 @@ async def build_index(
     spent += named.usage + found.usage
 
     def assembled() -> BookIndex:
+        embedder = models.embedder.info
+        _check_dimension(embedder, found.vectors, entity_vectors)
         if spent.calls or spent.cached:
-            uses.append(_embedding(models.embedder.info.name, settings, spent))
+            uses.append(_embedding(embedder.name, settings, spent))
         return BookIndex(
             meta=BookMeta(
                 book_id=book_id,
@@ -81,7 +84,7 @@ async def build_index(
                 sha256=document.sha256,
                 created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
                 toc_source=tree.toc_source,
-                embedder=models.embedder.info,
+                embedder=embedder,
                 warnings=document.warnings + tree.warnings,
                 confidence=tree.confidence,
                 source=source,
@@ -104,6 +107,16 @@ async def build_index(
 
 def _embedding(model: str, settings: Settings, usage: TokenUsage) -> ModelUse:
     return ModelUse(EMBEDDER, settings.embedder, model, usage)
+
+
+def _check_dimension(embedder: EmbedderInfo, *made: FloatMatrix) -> None:
+    for vectors in made:
+        if vectors.shape[1] != embedder.dimension:
+            raise ModelReplyError(
+                f"the book's vectors have {vectors.shape[1]} dimensions, those of {embedder.name} "
+                f"have {embedder.dimension}",
+                "its server has another model than when they were kept; run with --no-cache once",
+            )
 
 
 def _priced(use: ModelUse, settings: Settings) -> ModelUse:
