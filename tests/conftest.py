@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +25,7 @@ settings.load_profile("untimed")
 
 DATA = Path(__file__).parent / "data"
 HANDBOOK = DATA / "handbook.pdf"
+TRUTH: dict[str, Any] = json.loads((DATA / "handbook.truth.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +39,15 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 @pytest.fixture(scope="session")
 def handbook(shelf: Library) -> Book:
     return shelf.books()[0]
+
+
+@pytest.fixture
+def own(tmp_path: Path, shelf: Library) -> Iterator[Library]:
+    """A copy of the shelf with the sample book, to be changed at will."""
+    target = tmp_path / "shelf"
+    shutil.copytree(shelf.folder, target)
+    with Library.open(target) as lib:
+        yield lib
 
 
 @pytest.fixture(scope="session")

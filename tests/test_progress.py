@@ -15,9 +15,11 @@ import pytest
 from bookrag_fast import Book, Library
 from bookrag_fast.config import Settings
 from bookrag_fast.document import Document, read_document
+from bookrag_fast.errors import LibraryError
 from bookrag_fast.library import Progress, adding
 from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.roles import ModelSet, Role
+from conftest import HANDBOOK, TRUTH
 from factories import HashEmbedder
 from pdf_factory import make_pdf, text_lines
 from scripted_model import ScriptedModel
@@ -178,3 +180,21 @@ def test_the_thread_of_a_callback_ends_with_the_work(tmp_path: Path) -> None:
         library.add(page_of(tmp_path / "hill.pdf", "A hill."), progress=progress)
         (thread,) = threads
         eventually(lambda: not thread.is_alive())
+
+
+def test_progress_is_told_stage_by_stage(tmp_path: Path) -> None:
+    told: list[Progress] = []
+    with Library.open(tmp_path / "shelf") as lib:
+        lib.add(HANDBOOK, progress=told.append)
+    stages = list(dict.fromkeys(p.stage for p in told))
+    assert stages == ["parse", "tree", "extract", "resolve", "embed", "save", "done"]
+    pages = [p for p in told if p.stage == "parse"]
+    assert pages[-1].done == pages[-1].total == TRUTH["pages"]
+    assert pages[-1].rate is not None
+
+
+def test_a_callback_cannot_close_its_library(tmp_path: Path) -> None:
+    library = Library.open(tmp_path / "shelf", embedder=HashEmbedder())
+    with pytest.raises(LibraryError, match="callback"):
+        library.add(HANDBOOK, progress=lambda step: library.close())
+    library.close()
