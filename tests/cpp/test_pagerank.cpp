@@ -7,6 +7,7 @@
 #include "bookrag/dispatch.hpp"
 #include "bookrag/pagerank.hpp"
 #include "bookrag/ppr_workspace.hpp"
+#include "digest.hpp"
 #include "random.hpp"
 #include "testing.hpp"
 
@@ -278,10 +279,13 @@ TEST(pagerank, workspace_solves_what_it_loads) {
 TEST(pagerank, same_bits_from_every_instruction_set) {
     const std::int32_t n = 5000;
     const Kg kg = clustered(n, 9);
+    Ids some;
+    for (std::int32_t e = 0; e < n; e += 3) some.push_back(e);
     const auto before = bookrag::isa();
     std::vector<Floats> singles;
     std::vector<std::vector<double>> doubles;
     std::vector<Floats> batches;
+    std::vector<Floats> withins;
     for (const auto isa : bookrag::available_isas()) {
         bookrag::force_isa(isa);
         const KnowledgeGraph g(n, kg.from, kg.to, kg.weights);
@@ -289,13 +293,18 @@ TEST(pagerank, same_bits_from_every_instruction_set) {
         doubles.push_back(bookrag::personalized_pagerank64(g, Ids{11}, {}, {0.85, 1e-11}));
         batches.push_back(bookrag::personalized_pagerank_batch(
             g, std::vector<std::int64_t>{0, 1, 2, 4}, Ids{1, 2, 3, 4}));
+        withins.push_back(personalized_pagerank_within(g, some, Ids{9, 3000}));
     }
     bookrag::force_isa(before);
     for (std::size_t i = 1; i < singles.size(); ++i) {
         CHECK_EQ(singles[i], singles[0]);
         CHECK_EQ(doubles[i], doubles[0]);
         CHECK_EQ(batches[i], batches[0]);
+        CHECK_EQ(withins[i], withins[0]);
     }
+    const auto digest =
+        testing::Digest().add(singles[0]).add(doubles[0]).add(batches[0]).add(withins[0]);
+    CHECK_EQ(digest.value(), 15246380782865988956U);
 }
 
 TEST(pagerank, awkward_graphs) {

@@ -5,6 +5,7 @@
 
 #include "bookrag/dispatch.hpp"
 #include "bookrag/similarity.hpp"
+#include "digest.hpp"
 #include "random.hpp"
 #include "testing.hpp"
 
@@ -67,8 +68,10 @@ TEST(similarity, index_discards_no_row_by_its_projection) {
         rows[i] = (random.unit() - 0.5F) / static_cast<float>(1 + i % kWidth);
     }
     const Isa before = isa();
+    std::vector<testing::Digest> digests;
     for (const Isa one : available_isas()) {
         force_isa(one);
+        auto& digest = digests.emplace_back();
         const VectorIndex index(rows, kRows, kWidth);
         for (std::int64_t i = 0; i < 30; ++i) {
             const std::span query(&rows[static_cast<std::size_t>(i * kWidth)], kWidth);
@@ -77,22 +80,32 @@ TEST(similarity, index_discards_no_row_by_its_projection) {
             CHECK_EQ(found.ids, scanned.ids);
             CHECK_EQ(found.cosines, scanned.cosines);
             CHECK(index.candidates(query, 10) < kRows / 2);
+            digest.add(found.ids).add(found.cosines);
         }
     }
     force_isa(before);
+    for (const auto& digest : digests) CHECK_EQ(digest.value(), 1592765102812361891U);
 }
 
 TEST(similarity, every_instruction_set_gives_the_same_bits) {
     testing::Random random(4);
     const auto rows = random.units(400 * 77, -0.5F);
     const Floats query(rows.begin(), rows.begin() + 77 * 3);
+    std::vector<std::uint16_t> halves(400 * 77);  // +-0.5 to 1, and a few subnormal ones
+    for (auto& half : halves) {
+        const auto bits = static_cast<std::uint32_t>(random.below(0x800));
+        const std::uint32_t exponent = bits < 8 ? 0U : 0x3800U;
+        half = static_cast<std::uint16_t>((bits & 1U) << 15 | exponent | bits >> 1);
+    }
     const Isa before = isa();
     std::vector<Floats> scores;
     std::vector<Neighbours> found;
+    std::vector<Neighbours> of_halves;
     for (const Isa one : available_isas()) {
         force_isa(one);
         found.push_back(VectorIndex(rows, 400, 77).search({query.data(), 77}, 9));
         found.push_back(cosine_topk({query.data(), 77}, rows, 400, 77, 9));
+        of_halves.push_back(cosine_topk({query.data(), 77}, halves, 400, 77, 9));
         scores.push_back(maxsim(query, rows, 77, Offsets{0, 0, 13, 400}));
     }
     force_isa(before);
@@ -100,7 +113,15 @@ TEST(similarity, every_instruction_set_gives_the_same_bits) {
         CHECK_EQ(one.ids, found.front().ids);
         CHECK_EQ(one.cosines, found.front().cosines);
     }
+    for (const auto& one : of_halves) {
+        CHECK_EQ(one.ids, of_halves.front().ids);
+        CHECK_EQ(one.cosines, of_halves.front().cosines);
+    }
     for (const auto& one : scores) CHECK_EQ(one, scores.front());
+    testing::Digest digest;
+    digest.add(found.front().ids).add(found.front().cosines).add(scores.front());
+    digest.add(of_halves.front().ids).add(of_halves.front().cosines);
+    CHECK_EQ(digest.value(), 6780832532348315029U);
 }
 
 TEST(similarity, maxsim_by_hand) {

@@ -1,6 +1,7 @@
 #include <limits>
 #include <vector>
 
+#include "bookrag/dispatch.hpp"
 #include "bookrag/skyline.hpp"
 #include "random.hpp"
 #include "testing.hpp"
@@ -75,6 +76,29 @@ TEST(skyline, all_on_the_front) {
         }
         CHECK_EQ(skyline(scores, static_cast<std::int64_t>(d)).size(), n);
     }
+}
+
+// Enough rows for the filters, which are chosen from a sample, and enough on the front for the
+// tree.
+TEST(skyline, of_many_rows_by_every_instruction_set) {
+    testing::Random random(2);
+    const auto before = bookrag::isa();
+    for (const std::size_t d : {2U, 3U, 4U}) {
+        for (const bool opposed : {false, true}) {
+            Floats scores = random.units(6000 * d);
+            for (std::size_t i = 0; opposed && i < scores.size(); i += d) {
+                float rest = 3.0F;
+                for (std::size_t c = 1; c < d; ++c) rest -= scores[i + c];
+                scores[i] = rest + 0.1F * scores[i];
+            }
+            const Rows front = by_all_pairs(scores, d);
+            for (const auto isa : bookrag::available_isas()) {
+                bookrag::force_isa(isa);
+                CHECK_EQ(skyline(scores, static_cast<std::int64_t>(d)), front);
+            }
+        }
+    }
+    bookrag::force_isa(before);
 }
 
 TEST(skyline, refuses_bad_arguments) {
