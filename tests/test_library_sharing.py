@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import shutil
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bookrag_fast import Book, Library
+from bookrag_fast.config import Settings
+from bookrag_fast.document import Document, read_document
 from bookrag_fast.errors import (
     LibraryError,
     UnknownBookError,
 )
+from bookrag_fast.library import adding
 from conftest import HANDBOOK, TRUTH
+from waiting import WORKER_THREADS
 
 
 def test_sync_calls_work_inside_a_running_loop(shelf: Library, handbook: Book) -> None:
@@ -71,6 +77,36 @@ def test_one_book_added_by_many_threads_is_one_book(tmp_path: Path) -> None:
         assert len({b.id for b in books}) == 1
         assert len(lib.books()) == 1
         assert lib.check() == []
+
+
+def test_questions_do_not_wait_for_files_that_are_being_read(
+    tmp_path: Path, shelf: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "shelf"
+    shutil.copytree(shelf.folder, target)
+    reading, goes_on = threading.Semaphore(0), threading.Event()
+
+    def read(*args: Any, **options: Any) -> Document:
+        reading.release()
+        assert goes_on.wait(60)
+        return read_document(*args, **options)
+
+    monkeypatch.setattr(adding, "read_document", read)
+    files = [tmp_path / f"{k}.md" for k in range(WORKER_THREADS)]
+    for file in files:
+        file.write_text(f"# Hill {file.stem}\n\nSteep.\n")
+    with (
+        Library.open(target, settings=Settings(isolate_reader=False)) as lib,
+        ThreadPoolExecutor(len(files) + 1) as pool,
+    ):
+        books = [pool.submit(lib.add, file) for file in files]
+        try:
+            for _ in files:
+                assert reading.acquire(timeout=60)
+            assert pool.submit(lib.search, "damping", books=["handbook.pdf"]).result(60)
+        finally:
+            goes_on.set()
+        assert len({book.result().id for book in books}) == len(files)
 
 
 def test_reading_while_books_come_and_go(own: Library) -> None:

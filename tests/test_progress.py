@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -23,10 +22,8 @@ from conftest import HANDBOOK, TRUTH
 from factories import HashEmbedder
 from pdf_factory import make_pdf, text_lines
 from scripted_model import ScriptedModel
-from waiting import eventually
+from waiting import WORKER_THREADS, eventually
 
-# As many as a loop has worker threads: were a callback to hold one, none would be left.
-AT_ONCE = min(32, (os.cpu_count() or 1) + 4)
 STUCK_S = 60.0
 QUESTION = "What does the kestrel strike?"
 Calls = Callable[[Library, Path], object]
@@ -57,7 +54,7 @@ def library(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Library]
 
 
 def pages_of_hills(folder: Path) -> list[Path]:
-    return [page_of(folder / f"hill{k}.pdf", f"Hill {k}.") for k in range(AT_ONCE)]
+    return [page_of(folder / f"hill{k}.pdf", f"Hill {k}.") for k in range(WORKER_THREADS)]
 
 
 USES: list[Calls] = [
@@ -72,9 +69,9 @@ USES: list[Calls] = [
 def test_callbacks_of_many_adds_may_all_use_the_library(
     library: Library, tmp_path: Path, use: Calls, stage: str
 ) -> None:
-    all_there = threading.Barrier(AT_ONCE)
+    all_there = threading.Barrier(WORKER_THREADS)
     files = pages_of_hills(tmp_path)
-    others = [page_of(tmp_path / f"other{k}.pdf", f"Valley {k}.") for k in range(AT_ONCE)]
+    others = [page_of(tmp_path / f"other{k}.pdf", f"Valley {k}.") for k in range(WORKER_THREADS)]
     found: list[object] = []
 
     def add(file: Path, other: Path) -> Book:
@@ -85,18 +82,18 @@ def test_callbacks_of_many_adds_may_all_use_the_library(
 
         return library.add(file, progress=progress)
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(WORKER_THREADS) as pool:
         adding = [pool.submit(add, *both) for both in zip(files, others, strict=True)]
         if wait(adding, STUCK_S).not_done:
             library.close()  # ends those that wait for each other
-        assert len({work.result().id for work in adding}) == AT_ONCE
-    assert len(found) == AT_ONCE
+        assert len({work.result().id for work in adding}) == WORKER_THREADS
+    assert len(found) == WORKER_THREADS
     assert all(found)
 
 
 def test_callbacks_of_many_tasks_may_wait_for_their_loop(library: Library, tmp_path: Path) -> None:
     """Its worker threads, too, are left to what the callbacks wait for."""
-    all_there = threading.Barrier(AT_ONCE)
+    all_there = threading.Barrier(WORKER_THREADS)
     found: list[object] = []
 
     async def add_all() -> list[Book]:
@@ -111,8 +108,8 @@ def test_callbacks_of_many_tasks_may_wait_for_their_loop(library: Library, tmp_p
         files = pages_of_hills(tmp_path)
         return await asyncio.gather(*(library.aadd(f, progress=progress) for f in files))
 
-    assert len({book.id for book in asyncio.run(add_all())}) == AT_ONCE
-    assert len(found) == AT_ONCE
+    assert len({book.id for book in asyncio.run(add_all())}) == WORKER_THREADS
+    assert len(found) == WORKER_THREADS
     assert all(found)
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+# As many as a loop has of them: what holds them all leaves none to others.
+WORKER_THREADS = ThreadPoolExecutor()._max_workers
 
 
 def eventually(condition: Callable[[], object], seconds: float = 20.0) -> None:

@@ -23,9 +23,14 @@ T = TypeVar("T")
 
 class Stages:
     """Told of the progress of one piece of work; this one keeps silent. Once cancelled, the next
-    check of a worker thread raises ``CancelledError`` there, which unwinds it."""
+    check of a worker thread raises ``CancelledError`` there, which unwinds it.
 
-    def __init__(self) -> None:
+    Args:
+        workers: has the threads that blocking work is done on; None: those of the loop.
+    """
+
+    def __init__(self, workers: Executor | None = None) -> None:
+        self._workers = workers
         self._cancelled = threading.Event()
         self._telling = asyncio.Lock()
         self._told = -MENTION_EVERY_S
@@ -54,13 +59,13 @@ class Stages:
             await self.tell(stage, done, total, unit)
 
     async def run(self, work: Callable[[], T], *, on: Executor | None = None) -> T:
-        """Blocking work on a worker thread, of the loop's or of ``on``. When this is cancelled, so
-        is all that is told of here, and the cancellation returns when the work has stopped: nothing
-        goes on unseen."""
-        context = copy_context()
+        """Blocking work on a worker thread, or on one of ``on``. When this is cancelled, so is all
+        that is told of here, and the cancellation returns when the work has stopped: nothing goes
+        on unseen."""
+        context, workers = copy_context(), on or self._workers
 
         async def done() -> T:
-            return await asyncio.get_running_loop().run_in_executor(on, context.run, work)
+            return await asyncio.get_running_loop().run_in_executor(workers, context.run, work)
 
         task = asyncio.ensure_future(done())
         try:

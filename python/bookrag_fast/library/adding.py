@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from pathlib import Path
 
 from bookrag_fast.config import Settings
 from bookrag_fast.document import Document, IsolatedReader, read_document
 from bookrag_fast.errors import IndexStoreError
+from bookrag_fast.forks import begins_anew, keep
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.build import build_index
 from bookrag_fast.index.rehearsal import rehearse
 from bookrag_fast.library.files import book_id_of, checked_sha256, remembered
 from bookrag_fast.library.progress import ProgressReporter
 from bookrag_fast.library.shelf import Shelf
-from bookrag_fast.library.types import Book, Estimate
+from bookrag_fast.library.types import Book, Estimate, ProgressCallback
 from bookrag_fast.models.booking import booked_on
 from bookrag_fast.models.roles import ModelSet
 from bookrag_fast.models.twins import AwaitedEmbedder, info_unasked
@@ -26,7 +28,10 @@ LOCAL_EMBEDDER = "wordllama"  # any that costs nothing
 
 
 class Adder:
-    """Puts files on a shelf. Safe to share between threads and loops."""
+    """Puts files on a shelf. Safe to share between threads and loops.
+
+    Reading and indexing have worker threads of their own: a question does not wait for a book.
+    """
 
     def __init__(self, shelf: Shelf, models: ModelSet, settings: Settings) -> None:
         self._shelf = shelf
@@ -38,8 +43,16 @@ class Adder:
             ocr=settings.ocr,
             layout=settings.layout,
         )
+        self._workers = _workers()
+        begins_anew(self)
+
+    def forked(self) -> None:
+        keep(self._workers)
+        self._workers = _workers()
 
     def close(self) -> None:
+        """When all adding was cancelled; returns when it has stopped."""
+        self._workers.shutdown()
         self._reader.close()
 
     async def add(
@@ -47,11 +60,11 @@ class Adder:
         path: Path,
         password: str | None,
         pages: tuple[int, int | None] | None,
-        reporter: ProgressReporter,
+        progress: ProgressCallback | None,
     ) -> Book:
         """The book of a file, made if it is not there yet; errors as of `Library.add`. Cancelled,
         it returns when all work for it has stopped."""
-        async with aclosing(reporter):
+        async with aclosing(ProgressReporter(progress, self._workers)) as reporter:
             known = await reporter.run(lambda: self._known(path, pages))
             if known is not None:
                 return known
@@ -76,13 +89,13 @@ class Adder:
         path: Path,
         password: str | None,
         pages: tuple[int, int | None] | None,
-        reporter: ProgressReporter,
+        progress: ProgressCallback | None,
     ) -> Estimate:
         """What models would be asked to add a file; none is called, and nothing is written."""
         # Here: who only asks must not pay for importing all of the middleware.
         from bookrag_fast.library.rehearsal import Rehearsal
 
-        async with aclosing(reporter):
+        async with aclosing(ProgressReporter(progress, self._workers)) as reporter:
             known = await reporter.run(lambda: self._known(path, pages))
             if known is not None:
                 return Estimate(known.name, known.pages, known.nodes, known=True)
@@ -147,3 +160,7 @@ class Adder:
             return self._shelf.load(book_id)
         except IndexStoreError:
             return None  # damaged: index it anew
+
+
+def _workers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(thread_name_prefix="bookrag-indexing")

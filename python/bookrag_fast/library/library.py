@@ -27,7 +27,6 @@ from bookrag_fast.library.arguments import (
 )
 from bookrag_fast.library.comparing import check_embedder
 from bookrag_fast.library.files import book_id_of, sha256_of
-from bookrag_fast.library.progress import ProgressReporter
 from bookrag_fast.library.questions import Questions
 from bookrag_fast.library.shelf import Shelf
 from bookrag_fast.library.types import (
@@ -169,8 +168,8 @@ class Library(Questions):
         caller's back."""
         file, secret = checked_path(path, "path"), checked_password(password)
         chosen = checked_pages(pages)
-        reporter = ProgressReporter(checked_callback(progress, "progress"))
-        return await self._runner.arun(self._adder.add(file, secret, chosen, reporter))
+        callback = checked_callback(progress, "progress")
+        return await self._runner.arun(self._adder.add(file, secret, chosen, callback))
 
     def estimate(
         self,
@@ -200,8 +199,8 @@ class Library(Questions):
         """`estimate`, awaited; cancelled as `aadd` is."""
         file, secret = checked_path(path, "path"), checked_password(password)
         chosen = checked_pages(pages)
-        reporter = ProgressReporter(checked_callback(progress, "progress"))
-        return await self._runner.arun(self._adder.estimate(file, secret, chosen, reporter))
+        callback = checked_callback(progress, "progress")
+        return await self._runner.arun(self._adder.estimate(file, secret, chosen, callback))
 
     def remove(self, ref: str) -> Book:
         """Take a book off the shelf. Questions that are reading it finish undisturbed."""

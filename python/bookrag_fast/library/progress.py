@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
 from time import monotonic
@@ -26,8 +26,8 @@ class ProgressReporter(Stages):
     wait for it, and the reading of pages goes on without.
     """
 
-    def __init__(self, callback: ProgressCallback | None) -> None:
-        super().__init__()
+    def __init__(self, callback: ProgressCallback | None, workers: Executor) -> None:
+        super().__init__(workers)
         self._callback = callback
         self._thread = ThreadPoolExecutor(1, "bookrag-progress")  # begins with the first step
         self._stage = ""
