@@ -129,7 +129,7 @@ void Retriever::Book::find_fresh(RetrievalScratch& s, double least, std::int64_t
             const std::int32_t other = s.row_of[idx(n.entity)];
             // A lower row took this one if it looked as far.
             const bool again = (other < row) & (n.back < looked_at[other]);
-            const std::int32_t keep = (other >= 0) & !again ? 1 : 0;
+            const std::int32_t keep = ((other >= 0) & !again) ? 1 : 0;
             s.fresh[idx(count)] = {row, other, n.cosine};
             count += keep;
             back_count[other] += keep;
