@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bookrag_fast.errors import InvalidArgumentError, ModelError, ModelNotFoundError
+from bookrag_fast.models.checks import check_texts
 from bookrag_fast.models.files import fingerprint
 from bookrag_fast.models.protocols import EmbedderInfo, FloatMatrix
 from bookrag_fast.models.twins import LocalEmbedder
@@ -92,9 +93,9 @@ class WordLlamaEmbedder(LocalEmbedder):
         """float32[len(texts), 256], rows of length 1; zeros for a text of white space only.
 
         ``query`` changes nothing: the model has no prefixes. O(characters), capped a text.
+        Raises InvalidArgumentError for what is no sequence of texts.
         """
-        if isinstance(texts, str):
-            raise InvalidArgumentError("embed takes a sequence of texts, not one text")
+        check_texts(texts)
         model = self._model()
         out = np.zeros((len(texts), model.table.shape[1]), dtype=np.float32)
         limit = self._max_tokens * _CHARS_PER_TOKEN

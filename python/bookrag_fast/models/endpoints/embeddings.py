@@ -20,6 +20,7 @@ from bookrag_fast.config import EmbeddingsModelSettings
 from bookrag_fast.errors import ModelError, ModelTimeoutError
 from bookrag_fast.forks import begins_anew
 from bookrag_fast.loops import LoopRunner
+from bookrag_fast.models.checks import check_texts
 from bookrag_fast.models.counting import count_tokens, is_count
 from bookrag_fast.models.endpoints.client import EndpointClient
 from bookrag_fast.models.endpoints.faults import StatusRefusedError
@@ -86,7 +87,9 @@ class EmbeddingsEndpoint(AwaitedEmbedder):
         return EmbedderInfo(settings.model, dimension, digest[:16], provider="endpoint")
 
     async def aembed(self, texts: Sequence[str], *, query: bool = False) -> Embeddings:
-        """Texts of white space are not sent: their rows are zeros."""
+        """Texts of white space are not sent: their rows are zeros. Raises ModelError, and
+        InvalidArgumentError for what is no sequence of texts."""
+        check_texts(texts)
         settings = self._settings
         prefix = settings.query_prefix if query else settings.passage_prefix
         sent = [index for index, text in enumerate(texts) if text.strip()]

@@ -9,6 +9,7 @@ import numpy as np
 
 from bookrag_fast.config import RerankModelSettings
 from bookrag_fast.loops import LoopRunner
+from bookrag_fast.models.checks import check_question, check_texts
 from bookrag_fast.models.counting import count_tokens, is_count
 from bookrag_fast.models.endpoints.client import EndpointClient
 from bookrag_fast.models.endpoints.faults import StatusRefusedError
@@ -39,7 +40,10 @@ class RerankEndpoint(AwaitedReranker):
         return self._info
 
     async def arerank(self, question: str, texts: Sequence[str]) -> Scores:
-        """Texts of white space are not sent; they score as low as the lowest of the others."""
+        """Texts of white space are not sent; they score as low as the lowest of the others.
+        Raises ModelError, and InvalidArgumentError for what is no text."""
+        check_question(question)
+        check_texts(texts)
         scores = np.full(len(texts), np.nan, dtype=np.float32)
         sent = [index for index, text in enumerate(texts) if text.strip()]
         usage = TokenUsage()

@@ -16,6 +16,7 @@ from bookrag_fast.config.models import (
 from bookrag_fast.errors import ModelError, ModelReplyError, SpendingLimitError
 from bookrag_fast.forks import begins_anew, keep
 from bookrag_fast.models.booking import book_of_the_work
+from bookrag_fast.models.checks import check_question, check_texts
 from bookrag_fast.models.counting import count_tokens, prompt_tokens
 from bookrag_fast.models.middleware.call import Call, Next, Reply
 from bookrag_fast.models.middleware.codecs import FloatsCodec, TextCodec
@@ -230,7 +231,8 @@ class GuardedEmbedder(_Guarded, AwaitedEmbedder):
         return info_unasked(self._embedder, dimension)
 
     async def aembed(self, texts: Sequence[str], *, query: bool = False) -> Embeddings:
-        if not texts:
+        check_texts(texts)
+        if not len(texts):
             return await self.runner.arun(self._embedder.aembed([], query=query))
         unique = list(dict.fromkeys(texts))
         calls = [
@@ -290,7 +292,9 @@ class GuardedReranker(_Guarded, AwaitedReranker):
         return self._reranker.info
 
     async def arerank(self, question: str, texts: Sequence[str]) -> Scores:
-        if not texts:
+        check_question(question)
+        check_texts(texts)
+        if not len(texts):
             return Scores(np.zeros(0, np.float32), TokenUsage())
         tokens = len(texts) * count_tokens(question) + sum(map(count_tokens, texts))
         call = Call(

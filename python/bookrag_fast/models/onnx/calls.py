@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from bookrag_fast.errors import InvalidArgumentError
 from bookrag_fast.models.onnx.batching import Batcher
 from bookrag_fast.models.onnx.tokens import TextTokenizer, Tokens
 
-__all__ = ["TextCalls", "check_texts"]
+__all__ = ["TextCalls"]
 
 Result = TypeVar("Result")
-
-
-def check_texts(texts: Sequence[str]) -> None:
-    """Raises InvalidArgumentError for one text where several are meant."""
-    if isinstance(texts, str):
-        raise InvalidArgumentError("a sequence of texts is needed, not one text")
 
 
 class TextCalls(Generic[Result]):
@@ -43,7 +36,7 @@ class TextCalls(Generic[Result]):
         self._window = window
 
     def map(self, texts: Sequence[str], *, query: bool) -> Iterator[tuple[int, Result]]:
-        """Raises as `Batcher.map` does."""
+        """Raises as `Batcher.map` does. The texts have been checked."""
         windows = self._windows(texts, query)
         chunks = (window.kept(self._tokenizer.encode(window.texts)) for window in windows)
         for window, results in zip(windows, self._batcher.map(chunks), strict=True):
@@ -62,7 +55,6 @@ class TextCalls(Generic[Result]):
                 yield pair
 
     def _windows(self, texts: Sequence[str], query: bool) -> list[_Window]:
-        check_texts(texts)
         said = [place for place, text in enumerate(texts) if text and not text.isspace()]
         starts = range(0, len(said), self._window)
         prefix = self._prefixes[query]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 
 from bookrag_fast.errors import InvalidArgumentError
+from bookrag_fast.models.checks import check_texts
 from bookrag_fast.models.files import fingerprint
 from bookrag_fast.models.onnx.batching import Batcher
 from bookrag_fast.models.onnx.calls import TextCalls
@@ -136,16 +137,17 @@ class OnnxEmbedder:
         """float32[len(texts), dimension], rows of length 1; zeros for a text of white space only.
 
         Raises:
+            InvalidArgumentError: not a sequence of texts.
             ModelError: the run failed, or the model gave NaN or infinite values; or it is closed.
         """
-        out = np.zeros((len(texts), self._info.dimension), dtype=np.float32)
+        out = self._zeros(texts)
         for place, vector in self._calls.map(texts, query=query):
             out[place] = vector
         return out
 
     async def aembed(self, texts: Sequence[str], *, query: bool = False) -> Embeddings:
         """`embed`, awaited. Waiting takes no thread; cancelling takes back what has not run."""
-        out = np.zeros((len(texts), self._info.dimension), dtype=np.float32)
+        out = self._zeros(texts)
         async for place, vector in self._calls.amap(texts, query=query):
             out[place] = vector
         return Embeddings(out, TokenUsage())
@@ -153,3 +155,7 @@ class OnnxEmbedder:
     def close(self) -> None:
         """Ends the workers. Calls that wait, and later ones, get a ModelError."""
         self._batcher.close()
+
+    def _zeros(self, texts: Sequence[str]) -> FloatMatrix:
+        check_texts(texts)
+        return np.zeros((len(texts), self._info.dimension), dtype=np.float32)

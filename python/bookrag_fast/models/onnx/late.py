@@ -10,8 +10,9 @@ import numpy as np
 
 from bookrag_fast import core
 from bookrag_fast.errors import ModelError
+from bookrag_fast.models.checks import check_question, check_texts
 from bookrag_fast.models.onnx.batching import Batcher
-from bookrag_fast.models.onnx.calls import TextCalls, check_texts
+from bookrag_fast.models.onnx.calls import TextCalls
 from bookrag_fast.models.onnx.network import Network, check_finite
 from bookrag_fast.models.onnx.pooling import unit_rows
 from bookrag_fast.models.onnx.source import locate
@@ -80,9 +81,10 @@ class OnnxTokenEmbedder:
         space only.
 
         Raises:
+            InvalidArgumentError: not a sequence of texts.
             ModelError: the run failed, or the model gave NaN or infinite values; or it is closed.
         """
-        out = self._empty(len(texts))
+        out = self._empty(texts)
         for place, found in self._calls.map(texts, query=query):
             out[place] = self._kept(found, query)
         return out
@@ -91,7 +93,7 @@ class OnnxTokenEmbedder:
         self, texts: Sequence[str], *, query: bool = False
     ) -> list[FloatMatrix]:
         """`embed_tokens`, awaited. Waiting takes no thread."""
-        out = self._empty(len(texts))
+        out = self._empty(texts)
         async for place, found in self._calls.amap(texts, query=query):
             out[place] = self._kept(found, query)
         return out
@@ -100,8 +102,9 @@ class OnnxTokenEmbedder:
         """Ends the workers. Calls that wait, and later ones, get a ModelError."""
         self._batcher.close()
 
-    def _empty(self, count: int) -> list[FloatMatrix]:
-        return [np.zeros((0, self.dimension), np.float32) for _ in range(count)]
+    def _empty(self, texts: Sequence[str]) -> list[FloatMatrix]:
+        check_texts(texts)
+        return [np.zeros((0, self.dimension), np.float32) for _ in texts]
 
     def _kept(self, found: _TextVectors, query: bool) -> FloatMatrix:
         return found.vectors if query else found.vectors[~self._punctuation[found.ids]]
@@ -117,15 +120,18 @@ class LateInteractionReranker:
         self.placement = embedder.placement
 
     def rerank(self, question: str, texts: Sequence[str]) -> FloatArray:
-        """float32[len(texts)], at most the number of the question's tokens. Raises ModelError."""
+        """float32[len(texts)], at most the number of the question's tokens. Raises ModelError,
+        and InvalidArgumentError for what is no text."""
+        windows = _windows(question, texts)
         (asked,) = self._embedder.embed_tokens([question], query=True)
-        return _joined(_maxsim(asked, self._embedder.embed_tokens(w)) for w in _windows(texts))
+        return _joined(_maxsim(asked, self._embedder.embed_tokens(w)) for w in windows)
 
     async def arerank(self, question: str, texts: Sequence[str]) -> Scores:
         """`rerank`, awaited."""
+        windows = _windows(question, texts)
         (asked,) = await self._embedder.aembed_tokens([question], query=True)
         scores = []
-        for window in _windows(texts):
+        for window in windows:
             vectors = await self._embedder.aembed_tokens(window)
             scores.append(await asyncio.to_thread(_maxsim, asked, vectors))
         return Scores(_joined(scores), TokenUsage())
@@ -173,7 +179,8 @@ def _maxsim(question: FloatMatrix, texts: list[FloatMatrix]) -> FloatArray:
     return core.maxsim(question, np.concatenate(texts), offsets)
 
 
-def _windows(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+def _windows(question: str, texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    check_question(question)
     check_texts(texts)
     return (texts[start : start + _WINDOW] for start in range(0, len(texts), _WINDOW))
 

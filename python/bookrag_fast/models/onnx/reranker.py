@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bookrag_fast.errors import ConfigError, ModelError
+from bookrag_fast.models.checks import check_question, check_texts
 from bookrag_fast.models.onnx.batching import Batcher
-from bookrag_fast.models.onnx.calls import check_texts
 from bookrag_fast.models.onnx.late import LateInteractionReranker, OnnxTokenEmbedder
 from bookrag_fast.models.onnx.network import Network, check_finite
 from bookrag_fast.models.onnx.source import locate
@@ -84,6 +84,7 @@ class OnnxReranker:
         """float32[len(texts)], higher is more relevant.
 
         Raises:
+            InvalidArgumentError: the question is no text, or these are no sequence of texts.
             ModelError: the run failed, or the model gave NaN or infinite values; or it is closed.
         """
         asked, windows = self._asked(question, texts)
@@ -103,6 +104,7 @@ class OnnxReranker:
         self._batcher.close()
 
     def _asked(self, question: str, texts: Sequence[str]) -> tuple[str, list[list[str]]]:
+        check_question(question)
         check_texts(texts)
         before_question, before_text = self._prefixes
         starts = range(0, len(texts), _WINDOW)
