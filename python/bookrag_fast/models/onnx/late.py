@@ -14,10 +14,10 @@ from bookrag_fast.models.checks import check_question, check_texts
 from bookrag_fast.models.onnx.batching import Batcher
 from bookrag_fast.models.onnx.calls import TextCalls
 from bookrag_fast.models.onnx.network import Network, check_finite
+from bookrag_fast.models.onnx.opening import open_parts
 from bookrag_fast.models.onnx.pooling import unit_rows
-from bookrag_fast.models.onnx.source import locate
 from bookrag_fast.models.onnx.tokens import TextTokenizer, Tokens
-from bookrag_fast.models.protocols import FloatArray, FloatMatrix, ModelInfo, Scores, TokenUsage
+from bookrag_fast.models.protocols import FloatArray, FloatMatrix, Scores, TokenUsage
 
 if TYPE_CHECKING:  # the settings bring pydantic along, which a reading process spares itself
     from bookrag_fast.config import OnnxRerankerSettings
@@ -44,19 +44,10 @@ class OnnxTokenEmbedder:
     """
 
     def __init__(self, settings: OnnxRerankerSettings) -> None:
-        files = locate(
-            settings.source, **settings.model_dump(include={"download", "file", "tokenizer"})
+        self.info, tokenizer, network = open_parts(
+            settings, TextTokenizer, "token vectors", _choose_output
         )
-        tokenizer = TextTokenizer(files.tokenizer, settings.max_tokens)
-        network = Network(
-            files.model,
-            "token vectors",
-            _choose_output,
-            **settings.model_dump(include={"providers", "tensorrt", "threads"}),
-        )
-        network.warm(settings.batch_size, settings.max_tokens)
         self.placement = network.placement
-        self.info = ModelInfo(f"onnx:{files.name}", files.name, settings.max_tokens)
         self._punctuation = tokenizer.punctuation()
         vectors = _TokenVectors(network, tokenizer)
         (probe,) = vectors(tokenizer.encode(["probe"]))

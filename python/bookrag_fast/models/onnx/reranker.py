@@ -12,9 +12,9 @@ from bookrag_fast.models.checks import check_question, check_texts
 from bookrag_fast.models.onnx.batching import Batcher
 from bookrag_fast.models.onnx.late import LateInteractionReranker, OnnxTokenEmbedder
 from bookrag_fast.models.onnx.network import Network, check_finite
-from bookrag_fast.models.onnx.source import locate
+from bookrag_fast.models.onnx.opening import open_parts
 from bookrag_fast.models.onnx.tokens import PairTokenizer, Tokens
-from bookrag_fast.models.protocols import FloatArray, ModelInfo, Reranker, Scores, TokenUsage
+from bookrag_fast.models.protocols import FloatArray, Reranker, Scores, TokenUsage
 
 if TYPE_CHECKING:  # the settings bring pydantic along, which a reading process spares itself
     from bookrag_fast.config import OnnxRerankerSettings
@@ -56,20 +56,11 @@ class OnnxReranker:
                 f"max_tokens = {settings.max_tokens} is too little for a pair of texts",
                 hint=f"set at least {_LEAST_TOKENS} for {settings.source}",
             )
-        files = locate(
-            settings.source, **settings.model_dump(include={"download", "file", "tokenizer"})
-        )
         self._prefixes = (settings.query_prefix, settings.passage_prefix)
-        self._tokenizer = PairTokenizer(files.tokenizer, settings.max_tokens)
-        network = Network(
-            files.model,
-            "scores",
-            _choose_output,
-            **settings.model_dump(include={"providers", "tensorrt", "threads"}),
+        self.info, self._tokenizer, network = open_parts(
+            settings, PairTokenizer, "scores", _choose_output
         )
-        network.warm(settings.batch_size, settings.max_tokens)
         self.placement = network.placement
-        self.info = ModelInfo(f"onnx:{files.name}", files.name, settings.max_tokens)
         score = _PairScores(network, self._tokenizer)
         score(self._tokenizer.encode("probe", ["probe"]))
         self._batcher: Batcher[Tokens, np.float32] = Batcher(
