@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import logging
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from bookrag_fast.errors import NewerIndexError
+from bookrag_fast.forks import begins_anew
 from bookrag_fast.models.sqlite_file import SqliteFile, is_damage
 from bookrag_fast.models.write_behind import WriteBehind
 
@@ -111,11 +111,12 @@ class UsageLedger:
         self._file = SqliteFile(path, _SCHEMA, _VERSION)
         self._behind = WriteBehind(self._write, _DELAY_S)
         self.today = today or _utc_day
-        self._process = os.getpid()
         self._warned = False
-        self._begin()
+        self.forked()
+        begins_anew(self)
 
-    def _begin(self) -> None:
+    def forked(self) -> None:
+        # What waits here is the parent's to write.
         self._guard = threading.Lock()
         self._writing = threading.RLock()
         self._usage: dict[_Key, Spent] = {}
@@ -125,7 +126,6 @@ class UsageLedger:
         self._written: dict[_Watch, Spent] = {}
 
     def add(self, spent: Spent, *, role: str, book: str, model: str) -> None:
-        self._notice_fork()
         key = (self.today(), role, book, model)
         with self._guard:
             known = self._usage.get(key)
@@ -134,7 +134,6 @@ class UsageLedger:
 
     def step(self, role: str, step: str, count: int = 1) -> None:
         """Count what it took to make use of replies: "repaired", "asked again", "offline" …"""
-        self._notice_fork()
         key = (self.today(), role, step)
         with self._guard:
             self._steps[key] = self._steps.get(key, 0) + count
@@ -173,7 +172,6 @@ class UsageLedger:
     def spent(self, facet: Literal["book", "day"], name: str) -> Spent | None:
         """What a book or a day took so far: that of all processes as of this one's last write,
         and all of this one since. Never blocks; None where `watch` has to be called (again)."""
-        self._notice_fork()
         with self._guard:
             known = self._written.get((facet, name))
             if known is None:
@@ -188,7 +186,6 @@ class UsageLedger:
     def watch(self, facet: Literal["book", "day"], name: str) -> None:
         """Have `spent` know of a book or a day. Blocking. A file that cannot be read counts as
         empty, and is told in the log."""
-        self._notice_fork()
         with self._writing:
             self.flush()
             try:
@@ -211,13 +208,7 @@ class UsageLedger:
         self.flush()
         self._file.close()
 
-    def _notice_fork(self) -> None:
-        if self._process != os.getpid():  # what waits here is the parent's to write
-            self._process = os.getpid()
-            self._begin()
-
     def _write(self) -> None:
-        self._notice_fork()
         with self._writing:
             with self._guard:
                 usage, steps, watched = self._usage, self._steps, list(self._written)

@@ -7,7 +7,6 @@ convenience: whatever is wrong with its file is told once in the log, and calls 
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 import threading
 import time
@@ -16,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bookrag_fast.errors import NewerIndexError
+from bookrag_fast.forks import begins_anew
 from bookrag_fast.models.sqlite_file import SqliteFile, is_damage
 from bookrag_fast.models.write_behind import WriteBehind
 
@@ -56,12 +56,13 @@ class ReplyCache:
         self._file = SqliteFile(path, _SCHEMA, _VERSION)
         self._max_bytes = max_mb << 20
         self._behind = WriteBehind(self._write, _DELAY_S)
-        self._process = os.getpid()
         self._warned = False
-        self._begin()
+        self.forked()
+        begins_anew(self)
         self.get([b""])  # opens the file here rather than on a loop
 
-    def _begin(self) -> None:
+    def forked(self) -> None:
+        # What waits here is the parent's to write.
         self._guard = threading.Lock()
         self._writing = threading.Lock()
         self._waiting: dict[bytes, bytes] = {}
@@ -70,7 +71,6 @@ class ReplyCache:
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """Those of the values that there are."""
-        self._notice_fork()
         found: dict[bytes, bytes] = {}
         missing = []
         with self._guard:
@@ -105,7 +105,6 @@ class ReplyCache:
     def put(self, values: Mapping[bytes, bytes]) -> None:
         """Keep values, in place of earlier ones of the same keys. They can be had at once, and are
         in the file 50 ms later."""
-        self._notice_fork()
         with self._guard:
             for key, value in values.items():
                 size = len(value)
@@ -116,7 +115,6 @@ class ReplyCache:
 
     def forget(self, key: bytes) -> None:
         """Drop a value. Blocks while others write."""
-        self._notice_fork()
         with self._writing, self._guard:
             self._waiting_bytes -= len(self._waiting.pop(key, b""))
             self._touched.pop(key, None)
@@ -128,17 +126,10 @@ class ReplyCache:
 
     def close(self) -> None:
         """Write what is waiting and close the file."""
-        self._notice_fork()
         self._behind.now()
         self._file.close()
 
-    def _notice_fork(self) -> None:
-        if self._process != os.getpid():  # what waits here is the parent's to write
-            self._process = os.getpid()
-            self._begin()
-
     def _write(self) -> None:
-        self._notice_fork()
         with self._writing:
             with self._guard:
                 values, touched = dict(self._waiting), self._touched

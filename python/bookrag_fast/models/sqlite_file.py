@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 import threading
 import time
@@ -13,15 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from bookrag_fast.errors import NewerIndexError
+from bookrag_fast.forks import begins_anew, keep, rests
 
 __all__ = ["SqliteFile", "is_damage"]
 
 _WRITE_WAIT_S = 5.0  # for other processes that write; writers are threads of their own
 _READ_WAIT_S = 0.05  # readers sit on an event loop; in WAL mode they hardly ever wait
-
-# Connections that a process inherited by fork. Using one damages the file, and so may closing it,
-# which can clear away the log that the parent still writes.
-_inherited: list[sqlite3.Connection] = []
 
 
 def is_damage(error: sqlite3.Error) -> bool:
@@ -44,19 +40,37 @@ class SqliteFile:
         self.path = path
         self._schema = schema
         self._version = version
-        self._process = os.getpid()
         self._inode = 0
-        self._begin()
-
-    def _begin(self) -> None:
-        self._write_guard, self._read_guard = threading.RLock(), threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
+        self.forked()
+        begins_anew(self)
+        rests(self)
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """Has nothing open while the process forks. SQLite keeps a process's locks in its memory: a
+        child would take those of its parent for its own, be locked out for ever by one that writes,
+        and lose what it writes when the parent closes the file."""
+        with contextlib.ExitStack() as held:
+            for guard in (self._write_guard, self._read_guard):
+                # Not for ever: better such a child than a parent that hangs.
+                if not guard.acquire(timeout=_WRITE_WAIT_S):
+                    break
+                held.callback(guard.release)
+            else:
+                self._disconnect()
+            yield
+
+    def forked(self) -> None:
+        # What could not be closed in time is neither used nor closed here: both damage the file.
+        keep(self._reader, self._writer)
+        self._reader = self._writer = None
+        self._write_guard, self._read_guard = threading.RLock(), threading.Lock()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All of it or nothing. Waits for other writers, so not for an event loop's thread."""
-        self._notice_fork()
         with self._write_guard:
             if self._writer is None:
                 self._writer = self._opened()
@@ -72,7 +86,6 @@ class SqliteFile:
 
     def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of what is committed. Some ten microseconds for a row by its key."""
-        self._notice_fork()
         if self._reader is None:
             with self._write_guard:
                 if self._writer is None:
@@ -99,19 +112,15 @@ class SqliteFile:
 
     def close(self) -> None:
         """Use after it opens the file anew."""
-        self._notice_fork()
         with self._write_guard, self._read_guard:
-            for connection in (self._reader, self._writer):
-                if connection is not None:
-                    with contextlib.suppress(sqlite3.Error):
-                        connection.close()
-            self._reader = self._writer = None
+            self._disconnect()
 
-    def _notice_fork(self) -> None:
-        if self._process != os.getpid():
-            _inherited.extend(c for c in (self._reader, self._writer) if c is not None)
-            self._process = os.getpid()
-            self._begin()  # a thread that is not here any more may have held the locks
+    def _disconnect(self) -> None:
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.close()
+        self._reader = self._writer = None
 
     def _opened(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
+
+from bookrag_fast.forks import begins_anew
 
 __all__ = ["WriteBehind"]
 
@@ -19,17 +20,14 @@ class WriteBehind:
     def __init__(self, write: Callable[[], None], delay_s: float) -> None:
         self._write = write
         self._delay_s = delay_s
-        self._process = os.getpid()
-        self._begin()
+        self.forked()
+        begins_anew(self)
 
-    def _begin(self) -> None:
+    def forked(self) -> None:
         self._guard = threading.Lock()
         self._timer: threading.Timer | None = None
 
     def due(self) -> None:
-        if self._process != os.getpid():  # a fork takes no threads along
-            self._process = os.getpid()
-            self._begin()
         with self._guard:
             if self._timer is not None:
                 return
@@ -43,11 +41,10 @@ class WriteBehind:
 
     def now(self) -> None:
         """Write on this thread what is due."""
-        if self._process == os.getpid():
-            with self._guard:
-                timer, self._timer = self._timer, None
-            if timer is not None:
-                timer.cancel()
+        with self._guard:
+            timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
         self._write()
 
     def _run(self) -> None:

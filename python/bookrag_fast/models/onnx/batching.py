@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
-import os
 import threading
 import weakref
 from bisect import bisect_left, insort
@@ -21,6 +20,7 @@ from concurrent.futures import Future
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from bookrag_fast.errors import ModelError
+from bookrag_fast.forks import begins_anew
 
 __all__ = ["Batcher", "RunLimits"]
 
@@ -98,10 +98,11 @@ class Batcher(Generic[Item, Result]):
         self._most_waiting = most_waiting
         self._name = name
         self._closed = False
-        self._begin()
+        self.forked()
+        begins_anew(self)
         _all.add(self)
 
-    def _begin(self) -> None:
+    def forked(self) -> None:
         self._work = threading.Condition(threading.Lock())
         self._queue: list[_Waiting] = []  # shortest first
         self._turns: deque[_Call] = deque()
@@ -350,12 +351,3 @@ def _close_all() -> None:
     # A thread that comes back from native code into an interpreter that is gone aborts it.
     for batcher in list(_all):
         batcher.close(timeout=_LEAVE_S)
-
-
-def _begin_all() -> None:
-    for batcher in list(_all):
-        batcher._begin()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(after_in_child=_begin_all)
