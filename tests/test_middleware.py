@@ -260,7 +260,7 @@ def test_a_reader_that_leaves_ends_the_call(tmp_path: Path) -> None:
             finally:
                 closed.append(True)
 
-    model, _ = guarded(Endless(), tmp_path)
+    model, shared = guarded(Endless(), tmp_path)
 
     async def story() -> None:
         pieces = model.stream(request())
@@ -269,6 +269,7 @@ def test_a_reader_that_leaves_ends_the_call(tmp_path: Path) -> None:
         assert closed == [True]
 
     virtually(story())
+    assert spent(shared) == Spent(cancelled=1)
 
 
 def test_a_stream_that_says_nothing_at_its_end_is_no_reply(tmp_path: Path) -> None:

@@ -419,7 +419,7 @@ def test_waiting_for_limits_is_no_time_of_the_model(tmp_path: Path) -> None:
 
 def test_a_cancelled_caller_cancels_the_call_and_leaves_no_slot_taken(tmp_path: Path) -> None:
     inner = Inner(lambda n, _: later(20))
-    model, _ = guarded(inner, tmp_path, concurrency=2, roles={"extract": 1})
+    model, shared = guarded(inner, tmp_path, concurrency=2, roles={"extract": 1})
 
     async def story() -> None:
         tasks = [asyncio.ensure_future(model.complete(request(str(i)))) for i in range(5)]
@@ -433,3 +433,4 @@ def test_a_cancelled_caller_cancels_the_call_and_leaves_no_slot_taken(tmp_path: 
         assert seconds == pytest.approx(20, abs=0.01)
 
     virtually(story())
+    assert spent(shared) == Spent(3, 0, 0, 30, 15, cancelled=1)

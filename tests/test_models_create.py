@@ -240,12 +240,12 @@ def test_usage_is_shown(tmp_path: Path, runner: LoopRunner) -> None:
         runner.run(role_of(models, Role.ANSWER).write(other, Terms("b2")))
         runner.close(models.aclose)
     lines = CliRunner().invoke(app, ["usage", "-L", str(shelf)]).stdout.splitlines()
-    assert lines[0].split() == ["role", "calls", "cached", "failed", "prompt", "completion", "USD"]
+    assert lines[0].split() == "role calls cached failed cancelled prompt completion USD".split()
     rows = {line.split()[0]: line.split()[1:] for line in lines[1:4]}
-    assert rows["plan"][:3] == ["1", "1", "0"]
-    assert rows["answer"][:3] == ["0", "0", "1"]
-    assert rows["total"][:3] == ["1", "1", "1"]
-    assert rows["plan"][5] == f"{int(rows['plan'][3]):.4f}"  # 1 USD a token
+    assert rows["plan"][:4] == ["1", "1", "0", "0"]
+    assert rows["answer"][:4] == ["0", "0", "1", "0"]
+    assert rows["total"][:4] == ["1", "1", "1", "0"]
+    assert rows["plan"][6] == f"{int(rows['plan'][4]):.4f}"  # 1 USD a token
     assert lines[4] == "answer: 1 by rules"
     by_book = CliRunner().invoke(app, ["usage", "-L", str(shelf), "--by", "book"]).stdout
     assert {line.split()[0] for line in by_book.splitlines()[1:3]} == {"b1", "b2"}
@@ -253,14 +253,19 @@ def test_usage_is_shown(tmp_path: Path, runner: LoopRunner) -> None:
 
 def test_what_replies_took_is_told_in_words(tmp_path: Path) -> None:
     ledger = UsageLedger(tmp_path / LEDGER_FILE)
-    ledger.add(Spent(1), role="plan", book="", model="small")
+    ledger.add(Spent(1, cancelled=3), role="plan", book="", model="small")
     for role, step in [("plan", "repaired"), ("plan", "cut short"), ("answer", "offline")]:
         ledger.step(role, step, 1200)
     ledger.close()
     shown = CliRunner().invoke(app, ["usage", "-L", str(tmp_path)]).stdout.splitlines()
+    assert shown[:2] == [
+        "role   calls  cached  failed  cancelled  prompt  completion     USD",
+        "plan       1       0       0          3       0           0  0.0000",
+    ]
     assert shown[-2:] == ["answer: 1,200 by rules", "plan: 1,200 cut short, 1,200 repaired"]
     as_json = CliRunner().invoke(app, ["usage", "-L", str(tmp_path), "--json"]).stdout
     assert json.loads(as_json)["steps"]["answer"] == {"offline": 1200}
+    assert json.loads(as_json)["usage"][0]["cancelled"] == 3
 
 
 def test_no_cache_asks_anew(tmp_path: Path) -> None:

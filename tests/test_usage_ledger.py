@@ -8,6 +8,7 @@ import os
 import signal
 import sqlite3
 import time
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,80 @@ def test_what_is_spent_is_known_at_any_time(tmp_path: Path, steps: list[tuple[st
             assert ledger.spent("book", name) == (spent if name in watched else None)
     ledger.watch("day", "d")
     assert ledger.spent("day", "d") == twin["a"] + twin["b"]
+    ledger.close()
+
+
+# The ledger as it was before cancelled calls were counted, and as it is written to by that version.
+_BEFORE = """
+CREATE TABLE usage (day TEXT NOT NULL, role TEXT NOT NULL, book TEXT NOT NULL, model TEXT NOT NULL,
+    calls INTEGER NOT NULL, cached INTEGER NOT NULL, failures INTEGER NOT NULL,
+    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, usd REAL NOT NULL,
+    PRIMARY KEY (day, role, book, model)) WITHOUT ROWID;
+CREATE INDEX usage_book ON usage (book);
+CREATE TABLE steps (day TEXT NOT NULL, role TEXT NOT NULL, step TEXT NOT NULL,
+    count INTEGER NOT NULL, PRIMARY KEY (day, role, step)) WITHOUT ROWID;
+PRAGMA journal_mode = WAL;
+PRAGMA user_version = 1;
+"""
+_ADDED_BEFORE = (
+    "INSERT INTO usage (day, role, book, model, calls, cached, failures, prompt_tokens,"
+    " completion_tokens, usd) VALUES ('d', 'r', ?, 'm', 1, 0, 0, 10, 5, 0.25)"
+    " ON CONFLICT DO UPDATE SET calls = calls + 1"
+)
+
+
+def _older(path: Path) -> sqlite3.Connection:
+    """Another process of the version before, which made the ledger and goes on with it."""
+    db = sqlite3.connect(path, isolation_level=None)
+    db.executescript(_BEFORE)
+    db.execute(_ADDED_BEFORE, ("old",))
+    return db
+
+
+def test_an_older_ledger_and_who_uses_it_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "usage.sqlite3"
+    older = _older(path)
+    ledger = UsageLedger(path, today=lambda: "d")
+    assert ledger.totals("book") == {"old": ONE}
+    ledger.add(Spent(cancelled=2), role="r", book="old", model="m")
+    ledger.flush()
+    older.execute(_ADDED_BEFORE, ("old",))
+    older.execute(_ADDED_BEFORE, ("new",))
+    twice = Spent(2, 0, 0, 10, 5, 0.25, cancelled=2)
+    assert ledger.totals("book") == {"new": ONE, "old": twice}
+    assert older.execute("PRAGMA user_version").fetchone() == (1,)
+    older.close()
+    ledger.close()
+    fresh = tmp_path / "fresh.sqlite3"
+    ledger = UsageLedger(fresh, today=lambda: "d")
+    ledger.flush()
+    assert ledger.totals("book") == {}
+    older = sqlite3.connect(fresh, isolation_level=None)
+    older.execute(_ADDED_BEFORE, ("b",))
+    older.close()
+    assert ledger.totals("book") == {"b": ONE}
+    ledger.close()
+
+
+def _cancels(path: Path, ready: Barrier) -> None:
+    ledger = UsageLedger(path, today=lambda: "d")
+    ready.wait()
+    ledger.add(Spent(cancelled=1), role="r", book="old", model="m")
+    ledger.close()
+
+
+def test_several_processes_open_an_older_ledger_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "usage.sqlite3"
+    _older(path).close()
+    ready = _SPAWN.Barrier(4)
+    four = [_SPAWN.Process(target=_cancels, args=(path, ready)) for _ in range(4)]
+    for process in four:
+        process.start()
+    for process in four:
+        process.join()
+        assert process.exitcode == 0
+    ledger = UsageLedger(path)
+    assert ledger.totals("book") == {"old": Spent(1, 0, 0, 10, 5, 0.25, cancelled=4)}
     ledger.close()
 
 

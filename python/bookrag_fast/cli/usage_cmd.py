@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["usage"]
 
-_COLUMNS = ("calls", "cached", "failed", "prompt", "completion", "USD")
+_COLUMNS = ("calls", "cached", "failed", "cancelled", "prompt", "completion", "USD")
 _NAME = 32  # characters of the first column
 # What it took to make use of replies, as the ledger calls it, and in words.
 _STEPS = {
@@ -45,13 +45,13 @@ def usage(
     """Show what models were asked and what it took; USD by the prices in the settings, – where
     none is set.
 
-    "failed" are attempts that brought no reply, "cached" calls that were not made because the
-    reply was known. The lines below tell replies that had to be repaired, asked for again, or cut
-    short, and what was left to the rules.
+    "failed" are attempts that brought no reply, "cancelled" those that were given up before one
+    came, "cached" calls that were not made because the reply was known. The lines below tell
+    replies that had to be repaired, asked for again, or cut short, and what was left to the rules.
 
     With --json: {"by", "usage": [{"name", "calls", "cached", "failures", "prompt_tokens",
-    "completion_tokens", "usd"}], "steps": {role: {step: count}}}; steps are what it took to make
-    use of replies.
+    "completion_tokens", "usd", "cancelled"}], "steps": {role: {step: count}}}; steps are what it
+    took to make use of replies.
     """
     from dataclasses import asdict
 
@@ -85,19 +85,26 @@ def _read(folder: Path, by: By) -> tuple[Mapping[str, Spent], Mapping[str, Mappi
 def _lines(
     by: str, totals: Mapping[str, Spent], steps: Mapping[str, Mapping[str, int]]
 ) -> Iterator[str]:
+    first, *others = totals.values()
     rows = [(name or "–", spent) for name, spent in totals.items()]
-    total = sum((spent for _, spent in rows[1:]), rows[0][1])
-    width = max(len(by), *(min(len(name), _NAME) for name, _ in rows))
-    yield f"{by:<{width}}" + "".join(f"{column:>12}" for column in _COLUMNS)
-    for name, spent in [*rows, ("total", total)]:
-        counts = (
-            spent.calls, spent.cached, spent.failures, spent.prompt_tokens, spent.completion_tokens,
-        )  # fmt: skip
-        cells = "".join(f"{count:>12,}" for count in counts)
-        yield f"{shorten(name, _NAME):<{width}}{cells}{_usd(spent):>12}"
+    rows.append(("total", sum(others, first)))
+    table = [(by, *_COLUMNS), *((shorten(name, _NAME), *_cells(spent)) for name, spent in rows)]
+    width, *widths = (max(map(len, column)) for column in zip(*table, strict=True))
+    for name, *cells in table:
+        numbers = zip(cells, widths, strict=True)
+        yield f"{name:<{width}}" + "".join(f"  {cell:>{wide}}" for cell, wide in numbers)
     for role, counts_of in steps.items():
         told = ", ".join(f"{count:,} {_STEPS.get(step, step)}" for step, count in counts_of.items())
         yield f"{role}: {told}"
+
+
+def _cells(spent: Spent) -> tuple[str, ...]:
+    """Of a row, in the order of the columns."""
+    counts = (
+        spent.calls, spent.cached, spent.failures, spent.cancelled,
+        spent.prompt_tokens, spent.completion_tokens,
+    )  # fmt: skip
+    return *(f"{count:,}" for count in counts), _usd(spent)
 
 
 def _usd(spent: Spent) -> str:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from bookrag_fast.errors import NewerIndexError
 from bookrag_fast.forks import begins_anew
-from bookrag_fast.models.sqlite_file import SqliteFile, is_damage
+from bookrag_fast.models.sqlite_file import AddedColumn, SqliteFile, is_damage
 from bookrag_fast.models.write_behind import WriteBehind
 
 __all__ = ["Spent", "UsageLedger"]
@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS usage (
     prompt_tokens INTEGER NOT NULL,
     completion_tokens INTEGER NOT NULL,
     usd REAL NOT NULL,
+    cancelled INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (day, role, book, model)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS usage_book ON usage (book);
@@ -44,13 +45,14 @@ CREATE TABLE IF NOT EXISTS steps (
     PRIMARY KEY (day, role, step)
 ) WITHOUT ROWID
 """
+_ADDED = (AddedColumn("usage", "cancelled", "INTEGER NOT NULL DEFAULT 0"),)
 _DELAY_S = 0.05  # what a killed process loses, and how late other processes hear of it
 _WATCHED = 64  # books and days of which `spent` knows at most; the longest known go first
-_AMOUNTS = ("calls", "cached", "failures", "prompt_tokens", "completion_tokens", "usd")
+_AMOUNTS = ("calls", "cached", "failures", "prompt_tokens", "completion_tokens", "usd", "cancelled")
 _SUMS = ", ".join(f"coalesce(sum({name}), 0)" for name in _AMOUNTS)
 _ADD_USAGE = (
     f"INSERT INTO usage (day, role, book, model, {', '.join(_AMOUNTS)})"  # noqa: S608
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
     + ", ".join(f"{name} = {name} + excluded.{name}" for name in _AMOUNTS)
 )
 _ADD_STEPS = (
@@ -69,7 +71,8 @@ class Spent:
     """What calls took.
 
     ``calls`` went out and brought a reply, ``failures`` went out (once for each attempt) and
-    brought none that could be used, ``cached`` did not go out. ``usd`` is by the price in the
+    brought none that could be used, ``cancelled`` went out and were given up by whoever made them
+    (what these took nobody knows), ``cached`` did not go out. ``usd`` is by the price in the
     settings.
     """
 
@@ -79,6 +82,7 @@ class Spent:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     usd: float = 0.0
+    cancelled: int = 0
 
     @property
     def tokens(self) -> int:
@@ -92,6 +96,7 @@ class Spent:
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.usd + other.usd,
+            self.cancelled + other.cancelled,
         )
 
 
@@ -108,7 +113,7 @@ class UsageLedger:
     """
 
     def __init__(self, path: Path, *, today: Callable[[], str] | None = None) -> None:
-        self._file = SqliteFile(path, _SCHEMA, _VERSION)
+        self._file = SqliteFile(path, _SCHEMA, _VERSION, added=_ADDED)
         self._behind = WriteBehind(self._write, _DELAY_S)
         self.today = today or _utc_day
         self._warned = False

@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bookrag_fast.errors import NewerIndexError
 from bookrag_fast.forks import begins_anew, keep, rests
 
-__all__ = ["SqliteFile", "is_damage"]
+__all__ = ["AddedColumn", "SqliteFile", "is_damage"]
 
 _WRITE_WAIT_S = 5.0  # for other processes that write; writers are threads of their own
 _READ_WAIT_S = 0.05  # readers sit on an event loop; in WAL mode they hardly ever wait
@@ -25,6 +25,15 @@ def is_damage(error: sqlite3.Error) -> bool:
     return type(error) is sqlite3.DatabaseError  # all others are subclasses of it
 
 
+class AddedColumn(NamedTuple):
+    """That came into a table later. Its declaration has a default, so that older versions go on
+    reading and writing past it, and the file keeps its version."""
+
+    table: str
+    name: str
+    declared: str  # "INTEGER NOT NULL DEFAULT 0"
+
+
 class SqliteFile:
     """Opened at first use, in WAL mode. Safe to share between threads, and to use after a fork.
 
@@ -32,14 +41,19 @@ class SqliteFile:
         path: the file; its folder is made.
         schema: statements that make the tables where they are not there yet.
         version: of the schema, kept as ``user_version``.
+        added: columns of the schema that files of this version may lack; they get them as they are
+            opened.
 
     Methods raise sqlite3.Error or OSError, and NewerIndexError for the file of a newer version.
     """
 
-    def __init__(self, path: Path, schema: str, version: int) -> None:
+    def __init__(
+        self, path: Path, schema: str, version: int, *, added: Sequence[AddedColumn] = ()
+    ) -> None:
         self.path = path
         self._schema = schema
         self._version = version
+        self._added = added
         self._inode = 0
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
@@ -143,6 +157,14 @@ class SqliteFile:
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {self._version}")
                 db.execute("COMMIT")
+            if any(_lacks(db, column) for column in self._added):
+                db.execute("BEGIN IMMEDIATE")
+                for column in self._added:
+                    if _lacks(db, column):  # still: another process may have been at it
+                        db.execute(
+                            f"ALTER TABLE {column.table} ADD COLUMN {column.name} {column.declared}"
+                        )
+                db.execute("COMMIT")
         except BaseException:
             db.close()
             raise
@@ -158,3 +180,8 @@ class SqliteFile:
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("PRAGMA journal_size_limit = 16777216")
         return db
+
+
+def _lacks(db: sqlite3.Connection, column: AddedColumn) -> bool:
+    found = db.execute("SELECT name FROM pragma_table_info(?)", (column.table,)).fetchall()
+    return (column.name,) not in found

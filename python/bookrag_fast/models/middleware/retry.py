@@ -44,7 +44,8 @@ class Retry:
     take. While the server has been down for less than that, calls wait for it, until their
     deadlines; then they fail at once, but for a probe now and then. A probe that fails counts as
     no attempt of its call.
-    ``failed`` is told of every attempt that brought no reply.
+    ``failed`` is told of every attempt that brought no reply, ``cancelled`` of each that was given
+    up by whoever made the call.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Retry:
         retries: int,
         rate: RateLimit,
         failed: Callable[[Call, ModelError], None],
+        cancelled: Callable[[Call], None],
         random: Random,
     ) -> None:
         self._model = model
@@ -62,6 +64,7 @@ class Retry:
         self._retries = retries
         self._rate = rate
         self._failed = failed
+        self._cancelled = cancelled
         self._random = random
         self._breaker = Breaker(model, timeout_s)
 
@@ -137,7 +140,9 @@ class Retry:
             else:
                 self._breaker.answered()
             raise
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError):
+                self._cancelled(call)
             self._breaker.abandoned(probe=probe)
             raise
         self._breaker.answered()

@@ -5,7 +5,7 @@
 
 * **Complaints** is outermost: it tells the log what failed in the end, whyever.
 * **Usage and cost** comes next: it sees replies of the cache as well, which count as cached and
-  cost nothing. Attempts that fail further down are told to it one by one.
+  cost nothing. Attempts that fail further down, or are given up, are told to it one by one.
 * **Cache** before all limits: what is known waits for nobody, and passes even when the budget is
   spent. Of calls that are the same at the same time one goes on.
 * **Budget** is the part of "cost" that has to lie behind the cache: it holds what a call is
@@ -95,6 +95,7 @@ def stack(
         retries=settings.retries,
         rate=rate,
         failed=usage.failed,
+        cancelled=usage.cancelled,
         random=services.random,
     )
     stages: list[Stage] = [Complaints(name), usage]

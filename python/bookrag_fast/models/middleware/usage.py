@@ -19,7 +19,7 @@ def cost(usage: TokenUsage, price: PriceSettings) -> float:
 
 
 class Usage:
-    """Books every reply, and every attempt that brought none."""
+    """Books every reply, and every attempt that brought none or was given up."""
 
     def __init__(self, model: str, price: PriceSettings, ledger: UsageLedger) -> None:
         self._model = model
@@ -38,6 +38,10 @@ class Usage:
         if isinstance(error, ModelReplyError):
             stated = TokenUsage(error.prompt_tokens, error.completion_tokens)
         self.book(stated, role=call.role, book=call.book, failures=1)
+
+    def cancelled(self, call: Call) -> None:
+        """An attempt was given up by whoever made it. What it took nobody knows."""
+        self._ledger.add(Spent(cancelled=1), role=call.role, book=call.book, model=self._model)
 
     def book(self, usage: TokenUsage, *, role: str, book: str = "", failures: int = 0) -> None:
         """What was taken, by whichever way."""
