@@ -22,7 +22,7 @@ from bookrag_fast.index.outline import headings_from_outline, usable_entries
 from bookrag_fast.index.section import Heading, close_levels
 from bookrag_fast.index.tags import usable_tags
 
-__all__ = ["Proposal", "propose"]
+__all__ = ["Proposal", "decided_level", "propose"]
 
 MIN_PRINTED = 0.3  # share of outline entries that must stand printed on their pages
 DEEPEST = 9  # level that a decision can give
@@ -65,12 +65,10 @@ class Proposal:
         """
         chosen = []
         for candidate in self.candidates:
-            level = levels.get(candidate.at)
-            if level is None:
-                chosen.append(replace(candidate))
-                continue
-            evidence = tuple(dict.fromkeys((*candidate.evidence, "model")))
-            level = max(0, min(level, DEEPEST))
+            evidence = candidate.evidence
+            if candidate.at in levels:
+                evidence = tuple(dict.fromkeys((*evidence, "model")))
+            level = decided_level(candidate, levels)
             chosen.append(replace(candidate, level=level, evidence=evidence))
         headings = [h for h in chosen if h.level]
         close_levels(headings)
@@ -81,6 +79,12 @@ class Proposal:
             rejected=tuple(h for h in chosen if not h.level),
             source="model" if 2 * by_model > len(headings) else self.source,
         )
+
+
+def decided_level(candidate: Heading, levels: Mapping[int, int]) -> int:
+    """The level of one candidate as `Proposal.decided` has it, before jumps are closed."""
+    level = levels.get(candidate.at)
+    return candidate.level if level is None else max(0, min(level, DEEPEST))
 
 
 def propose(document: Document) -> Proposal:

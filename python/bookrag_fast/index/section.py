@@ -10,7 +10,7 @@ from functools import lru_cache
 from bookrag_fast.document.model import Region
 from bookrag_fast.document.numbering import parse_numbering
 
-__all__ = ["Heading", "close_levels", "match_key", "plain_key"]
+__all__ = ["ClosedLevels", "Heading", "close_levels", "match_key", "plain_key"]
 
 _NO_LETTER = re.compile(r"[\W_]+")
 
@@ -50,12 +50,23 @@ def match_key(text: str) -> str:
     return plain_key(text)
 
 
+class ClosedLevels:
+    """Levels without jumps (1 → 4 becomes 1 → 2), siblings staying siblings; what a level becomes
+    depends on those before it alone."""
+
+    def __init__(self) -> None:
+        self._open: list[int] = []  # levels as found: of the latest heading and of those over it
+
+    def close(self, level: int) -> int:
+        """The level, 1 or more, of the next heading in document order. Amortized O(1)."""
+        while self._open and self._open[-1] >= level:
+            self._open.pop()
+        self._open.append(level)
+        return len(self._open)
+
+
 def close_levels(headings: list[Heading]) -> None:
-    """Closes up jumps (1 → 4 becomes 1 → 2), siblings staying siblings."""
-    stack: list[tuple[int, int]] = []  # level as found, level as given
+    """Closes up jumps, as `ClosedLevels` does."""
+    levels = ClosedLevels()
     for heading in headings:
-        while stack and stack[-1][0] >= heading.level:
-            stack.pop()
-        given = stack[-1][1] + 1 if stack else 1
-        stack.append((heading.level, given))
-        heading.level = given
+        heading.level = levels.close(heading.level)

@@ -19,8 +19,8 @@ from bookrag_fast.document.numbering import parse_numbering
 from bookrag_fast.index.book_index import count_tokens
 from bookrag_fast.index.candidates import body_face, style_of
 from bookrag_fast.index.model_use import ModelUse
-from bookrag_fast.index.proposal import Proposal
-from bookrag_fast.index.section import Heading
+from bookrag_fast.index.proposal import Proposal, decided_level
+from bookrag_fast.index.section import ClosedLevels, Heading
 from bookrag_fast.index.stages import Stages
 from bookrag_fast.models.plain_text import one_line
 from bookrag_fast.models.protocols import ModelInfo
@@ -138,7 +138,7 @@ def _warning(failed: Sequence[tuple[Sequence[Heading], str]], candidates: int) -
 
 @dataclass
 class _Batches:
-    """Candidates as prompts that fit into a model's context."""
+    """Candidates as prompts that fit into a model's context; the work is linear in them."""
 
     proposal: Proposal
     candidates: Sequence[Heading]
@@ -155,6 +155,8 @@ class _Batches:
             json.dumps(self._shown(number, h), ensure_ascii=False)
             for number, h in enumerate(self.candidates, 1)
         ]
+        self._outline = _Outline()
+        self._behind = 0  # candidates that the outline has heard of
         # What the prompt takes without outline and candidates.
         bare = self._prompt.render(self._values("", ()))
         self._bare = count_tokens(bare.system) + count_tokens(bare.user)
@@ -163,14 +165,15 @@ class _Batches:
         """How many candidates go next, at least one, and the prompt for them.
 
         Args:
-            done: candidates that are behind us.
-            levels: what was decided on them.
+            done: candidates that are behind us; never fewer than in the call before.
+            levels: what was decided on them; this stays.
         """
         context = int(FILLED * self.info.context_tokens)
-        decided = self.proposal.decided(levels)
-        seen = {h.at for h in self.candidates[:done]}
-        so_far = [h for h in decided.headings if h.at in seen]
-        outline = _outline(so_far, int(OUTLINE_SHARE * context))
+        for candidate in self.candidates[self._behind : done]:
+            if level := decided_level(candidate, levels):
+                self._outline.add(candidate.title, level)
+        self._behind = done
+        outline = self._outline.text(int(OUTLINE_SHARE * context))
         left = context - self._bare - count_tokens(outline) - 64
         size = 0
         for line in self._lines[done : done + BATCH]:
@@ -217,19 +220,31 @@ class _Batches:
         return {**shown, "rules": heading.level}
 
 
-def _outline(headings: Sequence[Heading], budget: int) -> str:
-    """Headings as lines, the latest that fit into the budget of tokens; of those before them the
-    ones that they stand under."""
-    lines: list[str] = []
-    spent, highest, skipped = 0, 10**9, False
-    for heading in reversed(headings):
-        line = json.dumps(
-            [heading.level, one_line(heading.title, LONGEST_TEXT)], ensure_ascii=False
-        )
-        skipped = skipped or spent + count_tokens(line) > budget
-        if skipped and heading.level >= highest:
-            continue
-        highest = min(highest, heading.level)
-        spent += count_tokens(line) + 1
-        lines.append(line)
-    return "\n".join(reversed(lines)) or "-"
+class _Outline:
+    """The headings so far, each a line of JSON: level and title."""
+
+    def __init__(self) -> None:
+        self._levels = ClosedLevels()
+        self._lines: list[tuple[int, str, int]] = []  # level, line, its tokens
+        self._path: list[str] = []  # lines of the latest heading and of those that it stands under
+
+    def add(self, title: str, level: int) -> None:
+        level = self._levels.close(level)
+        line = json.dumps([level, one_line(title, LONGEST_TEXT)], ensure_ascii=False)
+        self._lines.append((level, line, count_tokens(line)))
+        self._path[level - 1 :] = [line]
+
+    def text(self, budget: int) -> str:
+        """The latest headings that fit into the budget of tokens; of those before them the ones
+        that they stand under. It looks at no others, so it costs what the text is long."""
+        latest: list[str] = []
+        spent, highest = 0, len(self._path) + 1
+        for level, line, tokens in reversed(self._lines):
+            if spent + tokens > budget:
+                break
+            spent += tokens + 1
+            highest = min(highest, level)
+            latest.append(line)
+        # Behind the last of the highest headings here all are lower, so that what it stands under
+        # is on the path of the very last one.
+        return "\n".join([*self._path[: highest - 1], *reversed(latest)]) or "-"
