@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from asking import INDEX, THICK, ask, executor
 from bookrag_fast.document.model import Cell
 from bookrag_fast.models.roles import Role
-from bookrag_fast.query.citing import MarkReader, cited
+from bookrag_fast.query.citing import MarkReader, cited, unshown_numbers
 from bookrag_fast.query.evidence import evidence_of
 from bookrag_fast.query.packing import packs
 
@@ -145,3 +145,19 @@ def test_numbers_that_were_not_shown_are_not_enough(
     made = ask(running, THICK, on_text=(lambda text: None) if stream else None)
     assert made.enough == (told is None)
     assert [note.rpartition(": ")[2] for note in made.notes] == ([told] if told else [])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "1. Drain the tank.\n2. Close the valve.",
+        "(3) Step 3, on page 4, of section 5.",
+        "There are 3 pumps, the 2nd of them large [1][E7].",
+        "第２章によると、３台あります。③",
+        "It weighs 5 kg.",
+    ],
+)
+def test_single_digits_are_not_held_against_passages(said: str) -> None:
+    shown = "Two pumps, and a third, of five kilograms each. 五台"
+    assert unshown_numbers(said, shown) == []
+    assert unshown_numbers(f"{said} 25 mm, 1.5 V", shown) == ["25", "1.5"]

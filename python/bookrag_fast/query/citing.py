@@ -135,6 +135,10 @@ def unshown_numbers(said: str, shown: str) -> list[str]:
 
 
 def _numbers(text: str) -> list[str]:
+    # Single digits stay out. Of 189 in right answers 10 were false alarms: counts that nobody had
+    # printed (7), a number word, a rounded percentage, the 1 of "F1". Measures ("5 mm") alone, with
+    # words and rounding forgiven, are seldom told of: of wrong ones put beside 2,000 tokens of
+    # passages 9 %, beside 4,000 3 %, for nearly every digit stands there somewhere.
     digits = unicodedata.normalize("NFKC", text)
     found = (match.replace(",", "") for match in _NUMBER.findall(digits))
     return [number for number in found if len(number) > 1]
