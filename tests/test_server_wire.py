@@ -12,10 +12,20 @@ import pytest
 from google.protobuf import descriptor_pb2
 
 from bookrag_fast.library.types import AnswerEvent, Progress, TreeNode
-from bookrag_fast.query.plan import OperatorTrace, SearchResult, Step, Trace, Usage
+from bookrag_fast.query.plan import (
+    Category,
+    FilterType,
+    Operation,
+    OperatorTrace,
+    SearchResult,
+    Step,
+    Trace,
+    Usage,
+)
 from bookrag_fast.server import RemoteError, wire
 from bookrag_fast.server.generated.bookrag.v1 import bookrag_pb2 as pb
 from bookrag_fast.server.generated.bookrag.v1 import bookrag_pb2_grpc as rpc
+from bookrag_fast.server.wire.plans import CATEGORY, FILTER, OPERATION
 from server_helpers import ANSWER, BOOK, EVIDENCE, PLAN, TRACE, TREE
 
 PROTO = Path(__file__).parent.parent / "proto"
@@ -126,11 +136,9 @@ def test_an_enum_value_of_a_newer_server_is_a_clear_error():
 
 
 def test_a_plan_with_every_operation_and_category_is_mapped():
-    from bookrag_fast.query.plan import Category, FilterType, Operation
-
-    assert set(wire._CATEGORY) == set(Category)
-    assert set(wire._OPERATION) == set(Operation)
-    assert set(wire._FILTER) == set(FilterType)
+    assert set(CATEGORY) == set(Category)
+    assert set(OPERATION) == set(Operation)
+    assert set(FILTER) == set(FilterType)
 
 
 def test_whole_numbers_come_back_as_integers():
