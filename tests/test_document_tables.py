@@ -12,7 +12,8 @@ from reportlab.pdfgen.canvas import Canvas
 
 from bookrag_fast.document import BBox, Block, BlockKind, Document, read_document
 from bookrag_fast.document.analysis.cells import cells_of
-from bookrag_fast.document.analysis.lines import Line, lines_of
+from bookrag_fast.document.analysis.characters import lines_of
+from bookrag_fast.document.analysis.lines import Line
 from bookrag_fast.document.analysis.rows import Row
 from bookrag_fast.document.pdf.chars import Font, PageChars
 from bookrag_fast.index.packing import contents_of

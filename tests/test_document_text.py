@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from bookrag_fast.document.analysis.captions import caption_kind, caption_label
 from bookrag_fast.document.analysis.columns import columns_of
+from bookrag_fast.document.analysis.frames import frame_to_page
 from bookrag_fast.document.analysis.joining import join_lines, join_two, runs_on
-from bookrag_fast.document.analysis.lines import Line, clean, frame_to_page
+from bookrag_fast.document.analysis.lettering import clean
+from bookrag_fast.document.analysis.lines import Line
 from bookrag_fast.document.analysis.rows import is_contents_entry, split_entry
 from bookrag_fast.document.analysis.titles import is_title_like
 from bookrag_fast.document.numbering import Scheme, is_bullet, parse_numbering, roman_value
@@ -172,7 +174,7 @@ def test_two_columns_are_read_one_after_the_other() -> None:
 def test_frames_keep_boxes(frame: int, corners: tuple[float, float, float, float]) -> None:
     import numpy as np
 
-    from bookrag_fast.document.analysis.lines import page_to_frame
+    from bookrag_fast.document.analysis.frames import page_to_frame
 
     xs, ys = sorted(corners[:2]), sorted(corners[2:])
     arrays = [np.array([v], np.float32) for v in (xs[0], ys[0], xs[1], ys[1])]

@@ -12,8 +12,9 @@ from bookrag_fast.document.analysis.captions import caption_kind
 from bookrag_fast.document.analysis.cells import cells_of, mend_wrapped
 from bookrag_fast.document.analysis.entries import entry_spans
 from bookrag_fast.document.analysis.equations import are_equations, is_equation
+from bookrag_fast.document.analysis.frames import frame_to_page
 from bookrag_fast.document.analysis.joining import ends_sentence, join_lines
-from bookrag_fast.document.analysis.lines import Line, frame_to_page
+from bookrag_fast.document.analysis.lines import Line
 from bookrag_fast.document.analysis.rows import Row, is_contents_entry, rows_of, single
 from bookrag_fast.document.analysis.tables import table_spans
 from bookrag_fast.document.model import BBox, Block, BlockKind, Cell, Lead, Region, Style

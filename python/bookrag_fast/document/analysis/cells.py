@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
+from bookrag_fast.document.analysis.frames import frame_to_page
 from bookrag_fast.document.analysis.joining import join_two
-from bookrag_fast.document.analysis.lines import Line, frame_to_page
+from bookrag_fast.document.analysis.lines import Line
 from bookrag_fast.document.analysis.rows import Row
 from bookrag_fast.document.analysis.spans import is_number, is_year, regular_spans, stands_over
 from bookrag_fast.document.model import Cell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bookrag_fast.document.analysis.lines import is_cjk
+from bookrag_fast.document.analysis.lettering import is_cjk
 
 __all__ = ["ends_sentence", "join_lines", "join_two", "runs_on"]
 

@@ -7,7 +7,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from bookrag_fast.document.analysis.lines import Line, frame_to_page
+from bookrag_fast.document.analysis.frames import frame_to_page
+from bookrag_fast.document.analysis.lines import Line
 from bookrag_fast.document.model import Page
 from bookrag_fast.document.numbering import parse_numbering
 

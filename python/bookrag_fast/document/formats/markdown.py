@@ -12,7 +12,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from bookrag_fast.document.analysis.lines import is_cjk
+from bookrag_fast.document.analysis.lettering import is_cjk
 from bookrag_fast.document.formats.block_target import BlockTarget
 from bookrag_fast.document.formats.building import Reading, block
 from bookrag_fast.document.formats.encoding import decode_text

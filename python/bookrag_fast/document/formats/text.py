@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bookrag_fast.document.analysis.joining import ends_sentence, join_lines
-from bookrag_fast.document.analysis.lines import is_cjk
+from bookrag_fast.document.analysis.lettering import is_cjk
 from bookrag_fast.document.analysis.rows import is_contents_entry
 from bookrag_fast.document.formats.building import Reading, block, heading
 from bookrag_fast.document.formats.encoding import decode_text

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from bookrag_fast.document.analysis.lines import is_cjk
+from bookrag_fast.document.analysis.lettering import is_cjk
 
 __all__ = ["Ink", "measure"]
 

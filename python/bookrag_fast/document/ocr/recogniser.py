@@ -19,7 +19,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from bookrag_fast.document.analysis.lines import clean, is_cjk
+from bookrag_fast.document.analysis.lettering import clean, is_cjk
 from bookrag_fast.document.ocr.ink import measure
 from bookrag_fast.document.ocr.wire import OcrLine
 from bookrag_fast.errors import ModelNotFoundError

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from bookrag_fast.config import OcrSettings
-from bookrag_fast.document.analysis.lines import Line, frame_to_page
+from bookrag_fast.document.analysis.frames import frame_to_page
+from bookrag_fast.document.analysis.lines import Line
 from bookrag_fast.document.model import BBox, Page, PageStatus
 from bookrag_fast.document.ocr.legible import fault_of
 from bookrag_fast.document.ocr.task import ocr_task

@@ -11,7 +11,7 @@ SPARSE = 2.5  # of the size, a character; Latin letters take 0.4 to 0.5, kanji 1
 
 
 class OcrLine(NamedTuple):
-    """A line as the recogniser saw it; lengths in points of the frame (see `lines.page_to_frame`).
+    """A line as the recogniser saw it; lengths in points of the frame (see `frames.page_to_frame`).
 
     ``size`` is the size of type that such ink would have, ``stroke`` the mean thickness of its
     strokes; ``score`` is the recogniser's confidence, 0 to 1.

@@ -9,7 +9,8 @@ from typing import Any
 import pypdfium2.raw as raw
 
 from bookrag_fast.document.analysis.blocks import Draft
-from bookrag_fast.document.analysis.lines import Line, frame_to_page
+from bookrag_fast.document.analysis.frames import frame_to_page
+from bookrag_fast.document.analysis.lines import Line
 from bookrag_fast.document.model import Annotation, BBox, BlockKind, Style
 from bookrag_fast.document.pdf.pdfium import PageGeometry
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 
 from bookrag_fast.document.analysis.blocks import Body, Draft, drafts_of
 from bookrag_fast.document.analysis.captions import caption_kind
+from bookrag_fast.document.analysis.characters import lines_of
 from bookrag_fast.document.analysis.columns import columns_of
-from bookrag_fast.document.analysis.lines import Line, clean, lines_of
+from bookrag_fast.document.analysis.lettering import clean
+from bookrag_fast.document.analysis.lines import Line
 from bookrag_fast.document.analysis.ruled import Grid, ruled_grids, take_tables
 from bookrag_fast.document.model import Annotation, BBox, OutlineEntry, Page, PageStatus
 from bookrag_fast.document.pdf.annotations import add_fields, annotations_of, hidden_fields

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bookrag_fast.document.analysis.lines import Line, clean
+from bookrag_fast.document.analysis.lettering import clean
+from bookrag_fast.document.analysis.lines import Line
 from bookrag_fast.document.pdf.chars import PageChars
 
 __all__ = ["part_tilted", "watermarks"]
