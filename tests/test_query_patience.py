@@ -83,7 +83,7 @@ def test_a_deadline_over_grpc_leaves_the_rules_time(tmp_path: Path) -> None:
             with running(lib) as address, Client(address) as client:
                 answer = client.ask("At which pressure does the relief valve open?", timeout=3.0)
     assert "12 bar" in answer.text
-    assert len(server.calls) == 1
+    assert len(server.calls) <= 2  # the plan and the look-up, at once; nothing after them
     assert any("planned by rules" in note for note in answer.notes)
 
 

@@ -15,7 +15,7 @@ from bookrag_fast.models.twins import LocalEmbedder
 from bookrag_fast.query.aggregation import aggregate
 from bookrag_fast.query.answering import Part, Writer
 from bookrag_fast.query.extractive import Draft, extract_answer
-from bookrag_fast.query.gathering import Gathered, fill_up, gather
+from bookrag_fast.query.gathering import Gathered, gather
 from bookrag_fast.query.inquiry import Inquiry
 from bookrag_fast.query.pictures import PictureOf
 from bookrag_fast.query.plan import Answer, Evidence, QueryPlan, SearchResult
@@ -76,10 +76,8 @@ class Executor:
 
         async def search(work: Work) -> SearchResult:
             inquiry = await self._begin(work, books, question, budget, until)
-            gathered = await gather(inquiry, budget, lambda plan: None)
+            gathered = await gather(inquiry, budget, fill=True)
             evidence = gathered.evidence
-            if gathered.aggregates:
-                evidence = await fill_up(inquiry, gathered, budget)
             tracer = inquiry.tracer
             usage = tracer.cost(sum(e.tokens for e in evidence))
             return SearchResult(
@@ -110,7 +108,7 @@ class Executor:
 
         async def ask(work: Work) -> Answer:
             inquiry = await self._begin(work, books, question, budget, until)
-            gathered = await gather(inquiry, budget, on_plan)
+            gathered = await gather(inquiry, budget, on_plan=on_plan)
             on_evidence(gathered.evidence)
             writer = Writer(inquiry, budget, self._picture_of, on_text)
             draft = await _draft(gathered, writer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from bookrag_fast.errors import InvalidArgumentError
@@ -18,14 +18,15 @@ from bookrag_fast.query.evidence import (
     within_budget,
 )
 from bookrag_fast.query.inquiry import Inquiry
+from bookrag_fast.query.look_ahead import LookAhead
 from bookrag_fast.query.model_planner import decompose
 from bookrag_fast.query.plan import Category, Evidence, FilterType, QueryPlan
 from bookrag_fast.query.planner import single_hop
 from bookrag_fast.query.question import Question
 from bookrag_fast.query.ranges import pages_of
-from bookrag_fast.query.retrieve import Ranked, retrieve
+from bookrag_fast.query.retrieve import Ranked, rank
 
-__all__ = ["Gathered", "fill_up", "gather"]
+__all__ = ["Gathered", "gather"]
 
 _DEEPEST = 200  # places of a sub-question's ranking that its share is taken from
 
@@ -46,33 +47,63 @@ class Gathered:
     aggregates: bool = False
 
 
-async def gather(inquiry: Inquiry, budget: int, on_plan: Callable[[QueryPlan], None]) -> Gathered:
-    """Plan a question and collect evidence within a budget."""
-    (question,) = await inquiry.questions([inquiry.text])
-    plan = await decompose(inquiry, question)
+async def gather(
+    inquiry: Inquiry,
+    budget: int,
+    *,
+    on_plan: Callable[[QueryPlan], None] = lambda plan: None,
+    fill: bool = False,
+) -> Gathered:
+    """Plan a question and collect evidence within a budget.
+
+    ``fill``: what the filters of a global question leave of the budget is filled with what speaks
+    to its words, for a reader may want more than the aggregate.
+    """
+    async with LookAhead(inquiry, wanted=fill) as ahead:
+        plan = await decompose(inquiry)
+        if all(part.category is Category.GLOBAL for part in plan.sub_plans or (plan,)):
+            found = await _filtered(inquiry, plan, on_plan)
+            if found is not None:
+                return await _filled(inquiry, found, budget, ahead) if fill else found
+            # No book has the part that the question names: then it is an ordinary question.
+            plan = single_hop(plan.question, "nothing matches the structural filter")
+            inquiry.tracer.say("no book asked has the part that the question names")
+        on_plan(plan)
+        inquiry.tracer.notes += _missing_pages(inquiry.books, plan)
+        return await _looked_up(inquiry, plan, budget, ahead)
+
+
+async def _filtered(
+    inquiry: Inquiry, plan: QueryPlan, on_plan: Callable[[QueryPlan], None]
+) -> Gathered | None:
+    """What the filters of a global plan select; None if some part of it is in no book."""
     parts = plan.sub_plans or (plan,)
-    if all(part.category is Category.GLOBAL for part in parts):
-        found = [await inquiry.work.run(_selected, inquiry, part) for part in parts]
-        selected = [items for items in found if items is not None]
-        if len(selected) == len(parts):
-            on_plan(plan)
-            for part in parts:
-                inquiry.tracer.notes += _missing_pages(inquiry.books, part)
-            evidence = [item for items in selected for item in items]
-            whole = tuple(zip(parts, selected, strict=True))
-            return Gathered(question, plan, evidence, whole, aggregates=True)
-        # No book has the part that the question names: then it is an ordinary question.
-        plan = single_hop(plan.question, "nothing matches the structural filter")
-        inquiry.tracer.say("no book asked has the part that the question names")
+    found = [await inquiry.work.run(_selected, inquiry, part) for part in parts]
+    selected = [items for items in found if items is not None]
+    if len(selected) < len(parts):
+        return None
     on_plan(plan)
-    inquiry.tracer.notes += _missing_pages(inquiry.books, plan)
+    for part in parts:
+        inquiry.tracer.notes += _missing_pages(inquiry.books, part)
+    (question,) = await inquiry.questions([inquiry.text])
+    evidence = [item for items in selected for item in items]
+    whole = tuple(zip(parts, selected, strict=True))
+    return Gathered(question, plan, evidence, whole, aggregates=True)
+
+
+async def _looked_up(inquiry: Inquiry, plan: QueryPlan, budget: int, ahead: LookAhead) -> Gathered:
+    """What the look-ups of a plan rank first."""
     subs = list(plan.sub_plans) or [plan]
     # Of several, the whole question too: one place may compare the two.
     looked_up = [*subs, plan] if len(subs) > 1 else subs
-    asked = await inquiry.questions([sub.question for sub in looked_up])
-    rankings = await inquiry.work.map(
-        lambda pair: retrieve(inquiry, *pair), list(zip(asked, looked_up, strict=True))
+    (question, *asked) = await inquiry.questions(
+        [inquiry.text, *(sub.question for sub in looked_up)]
     )
+
+    async def retrieve(pair: tuple[Question, QueryPlan]) -> list[Ranked]:
+        return await rank(inquiry, *pair, await ahead.look_up(pair[0]))
+
+    rankings = await inquiry.work.map(retrieve, list(zip(asked, looked_up, strict=True)))
     evidence = await inquiry.work.run(
         lambda: within_budget(interleave([merged(r) for r in rankings]), budget)
     )
@@ -82,18 +113,17 @@ async def gather(inquiry: Inquiry, budget: int, on_plan: Callable[[QueryPlan], N
     return Gathered(question, plan, evidence, tuple(shares))
 
 
-async def fill_up(inquiry: Inquiry, gathered: Gathered, budget: int) -> list[Evidence]:
-    """What the filters selected, and with the rest of the budget what speaks to the words of the
-    question: a reader may want more than the aggregate."""
-    question = gathered.question
-    ranking = merged(await retrieve(inquiry, question, single_hop(question.text)))
+async def _filled(inquiry: Inquiry, found: Gathered, budget: int, ahead: LookAhead) -> Gathered:
+    question = found.question
+    looked = await ahead.look_up(question)
+    ranking = merged(await rank(inquiry, question, single_hop(question.text), looked))
     chosen: dict[tuple[str, int], Evidence] = {}
     left = budget
-    for item in (*gathered.evidence, *within_budget(ranking, budget)):
+    for item in (*found.evidence, *within_budget(ranking, budget)):
         if (item.book, item.node_id) not in chosen and item.tokens <= left:
             chosen[item.book, item.node_id] = item
             left -= item.tokens
-    return list(chosen.values())
+    return replace(found, evidence=list(chosen.values()))
 
 
 def _selected(inquiry: Inquiry, plan: QueryPlan) -> list[Evidence] | None:

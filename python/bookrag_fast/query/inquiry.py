@@ -76,6 +76,7 @@ class Inquiry:
     tracer: Tracer
     until: float | None = None
     _asked: dict[str, Question] = field(default_factory=dict)
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)  # what is on its way is waited for
     _silent: set[str] = field(default_factory=set)  # models that will not be waited for again
 
     @property
@@ -88,11 +89,12 @@ class Inquiry:
 
     async def questions(self, texts: Sequence[str]) -> list[Question]:
         """Checked texts as questions, with their terms and vectors; each is embedded once."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._asked]
-        if new:
-            vectors = await self.embed(new, query=True)
-            for text, vector in zip(new, vectors, strict=True):
-                self._asked[text] = Question(text, worded(text), vector)
+        async with self._asking:
+            new = [text for text in dict.fromkeys(texts) if text not in self._asked]
+            if new:
+                vectors = await self.embed(new, query=True)
+                for text, vector in zip(new, vectors, strict=True):
+                    self._asked[text] = Question(text, worded(text), vector)
         return [self._asked[text] for text in texts]
 
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> FloatMatrix:

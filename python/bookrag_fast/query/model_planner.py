@@ -32,12 +32,12 @@ from bookrag_fast.query.planner import (
     single_hop,
     structural_plan,
 )
-from bookrag_fast.query.question import Question, worded
+from bookrag_fast.query.question import worded
 from bookrag_fast.query.ranges import pages_of
 from bookrag_fast.query.reasoners import text_reasoning
 from bookrag_fast.query.selectors import CHAPTER_DEPTH, find_sections
 
-__all__ = ["PlanReply", "decompose"]
+__all__ = ["PlanReply", "asks_model", "decompose"]
 
 _MOST_SUBS = 5  # retrieval sub-questions
 _MOST_SYNTHESIS = 3
@@ -98,15 +98,20 @@ class _RefusedError(Exception):
     """Why a model's plan is not followed."""
 
 
-async def decompose(inquiry: Inquiry, question: Question) -> QueryPlan:
-    """The plan of a question. Never fails: what the model says amiss is repaired, or the rules'
-    plan stands, which in the end is single-hop."""
+def asks_model(inquiry: Inquiry) -> bool:
+    """Whether `decompose` will ask a model: there is one, and the rules leave something open."""
+    return inquiry.models.role(Role.PLAN) is not None and not _certain(plan_question(inquiry.text))
+
+
+async def decompose(inquiry: Inquiry) -> QueryPlan:
+    """The plan of a question, by its words alone. Never fails: what the model says amiss is
+    repaired, or the rules' plan stands, which in the end is single-hop."""
     with inquiry.tracer.operator("Decompose") as note:
-        plan = plan_question(question.text)
+        plan = plan_question(inquiry.text)
         if inquiry.models.role(Role.PLAN) is not None:
             plan = replace(plan, reason=f"rules: {plan.reason}")
             if not _certain(plan):
-                plan = await _by_model(inquiry, question, plan, note)
+                plan = await _by_model(inquiry, plan, note)
         note["category"], note["reason"] = plan.category.value, plan.reason
     return plan
 
@@ -119,14 +124,12 @@ def _certain(plan: QueryPlan) -> bool:
     return structural and language_of(plan.question) == "en"
 
 
-async def _by_model(
-    inquiry: Inquiry, question: Question, ruled: QueryPlan, note: dict[str, Any]
-) -> QueryPlan:
-    room = inquiry.room(Role.PLAN, question.text, _REPLY_TOKENS) - _PROMPT_TOKENS
+async def _by_model(inquiry: Inquiry, ruled: QueryPlan, note: dict[str, Any]) -> QueryPlan:
+    room = inquiry.room(Role.PLAN, inquiry.text, _REPLY_TOKENS) - _PROMPT_TOKENS
     call = Call(
         Role.PLAN,
         "plan",
-        {"question": question.text, "outline": _outline(inquiry.books, room)},
+        {"question": inquiry.text, "outline": _outline(inquiry.books, room)},
         "planned by rules",
         max_tokens=_REPLY_TOKENS,
         expected_tokens=100,
@@ -136,39 +139,39 @@ async def _by_model(
         return ruled
     try:
         if reply.category == "global":
-            return _global(inquiry, question, reply)
+            return _global(inquiry, reply)
         if reply.category == "multi-hop":
-            return await _multi_hop(inquiry, question, reply)
+            return await _multi_hop(inquiry, reply)
     except _RefusedError as error:
         why = told(str(error))
         note.update(by="rules", refused=why)
         inquiry.tracer.say(f"the plan of the planning model was not followed ({why})")
         return ruled
-    return single_hop(question.text, _BY_MODEL + "one place may answer it")
+    return single_hop(inquiry.text, _BY_MODEL + "one place may answer it")
 
 
 # --- multi-hop --------------------------------------------------------------------------------
 
 
-async def _multi_hop(inquiry: Inquiry, question: Question, reply: PlanReply) -> QueryPlan:
+async def _multi_hop(inquiry: Inquiry, reply: PlanReply) -> QueryPlan:
+    question, whole = inquiry.text, set(worded(inquiry.text))
     asked = [
         (sub.kind, clipped(sub.question, _LONGEST_SUB))
         for sub in reply.sub_questions[: 4 * (_MOST_SUBS + _MOST_SYNTHESIS)]
     ]
     look_ups = [text for kind, text in asked if kind == "retrieval" and text]
-    subs = _distinct([text for text in look_ups if _speaks(text, question, inquiry.books)])
-    one = single_hop(question.text, _BY_MODEL + "its sub-questions come to one")
-    whole = set(question.terms)
-    if len(subs) < 2 or any(whole <= set(worded(s)) or _same(s, question.text) for s in subs):
+    subs = _distinct([text for text in look_ups if _speaks(text, whole, inquiry.books)])
+    one = single_hop(question, _BY_MODEL + "its sub-questions come to one")
+    if len(subs) < 2 or any(whole <= set(worded(s)) or _same(s, question) for s in subs):
         return one
     subs = subs[:_MOST_SUBS]
     if await _one_place(inquiry, subs):
-        return single_hop(question.text, _BY_MODEL + "one place answers all its sub-questions")
+        return single_hop(question, _BY_MODEL + "one place answers all its sub-questions")
     synthesis = [text for kind, text in asked if kind == "synthesis" and text][:_MOST_SYNTHESIS]
     return multi_hop(
-        question.text,
+        question,
         [single_hop(sub, _BY_MODEL + "a sub-question") for sub in subs],
-        synthesis or [question.text],
+        synthesis or [question],
         _BY_MODEL + f"{len(subs)} independent look-ups",
     )
 
@@ -187,10 +190,10 @@ def _same(a: str, b: str) -> bool:
     return len(ours & theirs) >= _ALIKE * len(ours | theirs)
 
 
-def _speaks(text: str, question: Question, books: Sequence[BookIndex]) -> bool:
+def _speaks(text: str, whole: set[str], books: Sequence[BookIndex]) -> bool:
     """Whether a sub-question has a word of the question or of a book; else it is nonsense."""
     terms = set(tokenize(text))
-    return bool(terms & set(question.terms)) or any(
+    return bool(terms & whole) or any(
         term in book.lexicon.vocabulary for term in worded(text) for book in books
     )
 
@@ -213,7 +216,7 @@ async def _one_place(inquiry: Inquiry, subs: Sequence[str]) -> bool:
 # --- global -----------------------------------------------------------------------------------
 
 
-def _global(inquiry: Inquiry, question: Question, reply: PlanReply) -> QueryPlan:
+def _global(inquiry: Inquiry, reply: PlanReply) -> QueryPlan:
     if reply.operation is None:
         raise _RefusedError("it names no operation")
     operation = Operation(reply.operation)
@@ -228,13 +231,13 @@ def _global(inquiry: Inquiry, question: Question, reply: PlanReply) -> QueryPlan
     reason = f"{_BY_MODEL}{operation.value} of everything that a structural filter selects"
     if operation in (Operation.SUMMARIZE, Operation.ANALYZE):
         modal = [f for f in things if f.type in (FilterType.TABLE, FilterType.IMAGE)][:1]
-        return digest_plan(question.text, [*inside, *modal], operation, reason)
+        return digest_plan(inquiry.text, [*inside, *modal], operation, reason)
     if len(things) != 1:
         raise _RefusedError(f"it does not say what to {operation.value.lower()}")
     kind = things[0].type
-    chapters = kind is FilterType.SECTION and _CHAPTERS.search(question.text)
+    chapters = kind is FilterType.SECTION and _CHAPTERS.search(inquiry.text)
     depth = CHAPTER_DEPTH if chapters else None
-    return structural_plan(question.text, kind, depth, inside, operation, reason)
+    return structural_plan(inquiry.text, kind, depth, inside, operation, reason)
 
 
 def _real(books: Sequence[BookIndex], reply: FilterReply) -> Filter:

@@ -12,7 +12,14 @@ from collections.abc import Sequence
 
 from bookrag_fast.query.plan import Category, Filter, FilterType, Operation, QueryPlan, Step
 
-__all__ = ["digest_plan", "multi_hop", "plan_question", "single_hop", "structural_plan"]
+__all__ = [
+    "digest_plan",
+    "multi_hop",
+    "plan_question",
+    "seems_global",
+    "single_hop",
+    "structural_plan",
+]
 
 # What can be counted or listed: word → (filter, depth of sections or None for any).
 _THINGS: dict[str, tuple[FilterType, int | None]] = {
@@ -61,6 +68,13 @@ _JA_COUNT = re.compile(
     rf"({_JA_THING})(?:は|の数は|が)?(?:全部で|合計で)?(?:いくつ|何個|何枚|何|数)"
 )
 _JA_LIST = re.compile(rf"({_JA_THING})を?(?:すべて|全て|全部)?(?:列挙|一覧|リスト)")
+
+# What else is mostly said of everything: a hint, no pattern to plan by.
+_WHOLE = re.compile(
+    r"\bsummar(?:y|i[sz]e)\b|\boverview\b|要約|概要|まとめ"
+    r"|\b(?:tables|figures|images|pictures|illustrations|chapters|sections)\b(?!\s*\d)",
+    re.I,
+)
 
 # Words that may surround the counted thing without asking for anything more.
 _STRUCTURAL = frozenset(
@@ -122,6 +136,15 @@ def plan_question(question: str) -> QueryPlan:
         or _plan_comparison(question, text)
         or single_hop(question)
     )
+
+
+def seems_global(question: str) -> bool:
+    """Whether a question sounds like one over everything, whatever else it asks: a model may well
+    plan it as global where no rule can."""
+    text = " ".join(question.split())
+    forms = (_COUNT, _COUNT_PAIR, _LIST, _SUMMARIZE)
+    words = (_JA_COUNT, _JA_LIST, _WHOLE)
+    return any(form.match(text) for form in forms) or any(word.search(text) for word in words)
 
 
 # --- single-hop -------------------------------------------------------------------------------

@@ -1,10 +1,13 @@
-"""Single-hop retrieval: the operators from Extract to Skyline_Ranker, traced."""
+"""Single-hop retrieval: the operators from Extract to Skyline_Ranker, traced.
+
+All that models are asked for is in `look_up`, which needs the question alone; `rank` has the plan.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +28,7 @@ from bookrag_fast.query.reranking import rerank
 from bookrag_fast.query.sections import select_sections
 from bookrag_fast.query.tracing import Tracer
 
-__all__ = ["Ranked", "retrieve"]
+__all__ = ["Looked", "Ranked", "look_up", "rank"]
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -58,18 +61,22 @@ class Ranked:
         return self.scores["relevance"]
 
 
-async def retrieve(inquiry: Inquiry, question: Question, plan: QueryPlan) -> list[Ranked]:
-    """Rank the content nodes of each book for a single-hop question.
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What the books say to a question, one item a book: entities that it names, relevance of the
+    nodes (float32[nodes]), and sections that a model chose by their titles."""
 
-    The skyline's nodes come first, then the rest of the selection, then the rest of the book, so
-    that any budget can be filled.
-    """
-    links: list[list[LinkedEntity]] = []  # of each book, as the next ones
-    texts: list[FloatArray] = []
-    sections: list[list[int]] = []
+    links: list[list[LinkedEntity]] = field(default_factory=list)
+    texts: list[FloatArray] = field(default_factory=list)
+    sections: list[list[int]] = field(default_factory=list)
+
+
+async def look_up(inquiry: Inquiry, question: Question) -> Looked:
+    """Extract and Text_Reasoning, with the models' part of Select_by_Section: all at once."""
+    looked = Looked()
 
     async def extracting() -> None:
-        links.extend(await extract_entities(inquiry, question))
+        looked.links.extend(await extract_entities(inquiry, question))
 
     async def reading() -> None:
         with inquiry.tracer.operator("Text_Reasoning") as note:
@@ -79,10 +86,10 @@ async def retrieve(inquiry: Inquiry, question: Question, plan: QueryPlan) -> lis
             note["nodes"] = sum(map(len, found))
 
             async def reranking() -> None:
-                texts.extend(await rerank(inquiry, question, found, note))
+                looked.texts.extend(await rerank(inquiry, question, found, note))
 
             async def selecting() -> None:
-                sections.extend(await select_sections(inquiry, question, found))
+                looked.sections.extend(await select_sections(inquiry, question, found))
 
             await at_once(reranking, selecting)
 
@@ -90,11 +97,22 @@ async def retrieve(inquiry: Inquiry, question: Question, plan: QueryPlan) -> lis
         await inquiry.work.map(lambda operator: operator(), operators)
 
     await at_once(extracting, reading)
+    return looked
+
+
+async def rank(
+    inquiry: Inquiry, question: Question, plan: QueryPlan, looked: Looked
+) -> list[Ranked]:
+    """Rank the content nodes of each book for a single-hop question.
+
+    The skyline's nodes come first, then the rest of the selection, then the rest of the book, so
+    that any budget can be filled.
+    """
     return await inquiry.work.run(
         lambda: [
             _rank(book, question, plan, linked, text, chosen, inquiry.settings, inquiry.tracer)
             for book, linked, text, chosen in zip(
-                inquiry.books, links, texts, sections, strict=True
+                inquiry.books, looked.links, looked.texts, looked.sections, strict=True
             )
         ]
     )

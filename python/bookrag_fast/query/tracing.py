@@ -37,6 +37,13 @@ class Tracer:
         if note not in self.notes:
             self.notes.append(note)
 
+    def join(self, other: Tracer) -> None:
+        """What was traced apart from this, behind what there is."""
+        self.operators += other.operators
+        self.usage += other.usage
+        for note in other.notes:
+            self.say(note)
+
     def trace(self) -> Trace:
         return Trace(tuple(self.operators))
 
