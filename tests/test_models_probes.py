@@ -14,6 +14,7 @@ from bookrag_fast.cli.main import app
 from bookrag_fast.config import Settings
 from bookrag_fast.models import probes
 from bookrag_fast.models.doctor import Finding
+from bookrag_fast.models.ledger import UsageLedger
 from bookrag_fast.models.probes import probe_models
 from fake_endpoint import (
     CERTIFICATE,
@@ -172,6 +173,42 @@ def test_embeddings_and_rerankers() -> None:
     assert (found.ok, "no higher than" in found.detail) == (False, True)
 
 
+def test_what_is_asked_is_booked(tmp_path: Path) -> None:
+    price = {"input": 1e6, "output": 0.0}  # 1 USD a token
+    ledger = UsageLedger(tmp_path / "usage.sqlite")
+    kinds: dict[str, tuple[Behaviour, dict[str, Any]]] = {
+        "chat": (chat(CITY), {"vision": True}),
+        "picky": (refusing("json_schema"), {}),
+        "embeds": (embeddings(12), {"kind": "embeddings"}),
+        "ranks": (rerank(), {"kind": "rerank"}),
+        "closed": (status(401), {}),
+        "hangs": (hang(), {"structured": "prompt"}),
+    }
+    requests = {}
+    for name, (behaviour, more) in kinds.items():
+        with FakeEndpoint(behaviour) as server:
+            values = {"base_url": server.base_url, "model": "fake-1", "price": price, **more}
+            patience = 1.0 if name == "hangs" else 20.0
+            probe_models(_settings(**{name: values}), deadline_s=patience, ledger=ledger)
+            requests[name] = len(server.calls)
+    spent = ledger.totals("model")
+    for name, took in spent.items():
+        assert took.calls + took.failures == requests[name]
+        assert took.usd == took.prompt_tokens
+        assert bool(took.calls) == bool(took.tokens)
+    assert {name: (took.calls, took.failures) for name, took in spent.items()} == {
+        "chat": (3, 0),  # JSON, a stream, a picture
+        "picky": (2, 1),
+        "embeds": (2, 0),  # how long vectors are, then a text
+        "ranks": (1, 0),
+        "closed": (0, 1),
+        "hangs": (0, 1),
+    }
+    assert set(ledger.totals("role")) == {"doctor"}
+    assert set(ledger.totals("book")) == {""}
+    ledger.close()
+
+
 def test_a_local_model_that_is_not_there(tmp_path: Path) -> None:
     for kind in ("onnx-embedder", "onnx-reranker"):
         (found,) = probe_models(_settings(m={"kind": kind, "source": str(tmp_path / "none")}))
@@ -189,6 +226,14 @@ def test_doctor_lists_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         )
         result = CliRunner().invoke(app, ["doctor", "--json"])
         used = CliRunner().invoke(app, ["doctor"], env={"BOOKRAG_ROLES__ANSWER": "bad"})
+        assert not (tmp_path / "shelf").exists()
+        (tmp_path / "shelf").mkdir()
+        CliRunner().invoke(app, ["doctor"])
+    told = CliRunner().invoke(app, ["usage", "--by", "model"]).stdout.splitlines()
+    assert [line.split()[:4] for line in told[1:3]] == [
+        ["bad", "0", "0", "1"],
+        ["good", "2", "0", "0"],
+    ]
     findings = {f["check"]: f for f in json.loads(result.stdout)["findings"]}
     assert (result.exit_code, used.exit_code) == (0, 1)  # what nothing uses breaks nothing
     assert SECRET not in result.output + used.output
@@ -196,7 +241,6 @@ def test_doctor_lists_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert findings["model good"]["level"] == "ok"
     assert findings["model good"]["detail"].startswith("takes JSON schema")
     assert "plan by good; by rules: sections" in findings["configuration"]["detail"]
-    assert not (tmp_path / "shelf").exists()
 
 
 def test_doctor_waits_for_no_model_for_long(

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from bookrag_fast.errors import BookragError
 
 if TYPE_CHECKING:
     from bookrag_fast.config import Settings
+    from bookrag_fast.models.doctor import Finding as ModelFinding
 
 __all__ = ["ERROR", "OK", "WARNING", "Finding", "examine"]
 
@@ -49,7 +51,7 @@ def examine(folder: Path, embedder: str | None) -> Iterator[Finding]:
         ("packages", _packages),
         ("core", _core),
         ("configuration", lambda: _configuration(embedder)),
-        ("models", lambda: _models(embedder)),
+        ("models", lambda: _models(folder, embedder)),
         ("ocr", _ocr),
         ("disk", lambda: _disk(folder)),
         ("shelf", lambda: _shelf(folder, embedder)),
@@ -147,11 +149,10 @@ def _configuration(embedder: str | None) -> Iterator[Finding]:
         yield Finding("budget", WARNING, problem, remedy)
 
 
-def _models(embedder: str | None) -> Iterator[Finding]:
-    """The embedder, and each configured model, called once."""
+def _models(folder: Path, embedder: str | None) -> Iterator[Finding]:
+    """The embedder, and each configured model, called once; booked where there is a shelf."""
     from bookrag_fast.config import load_settings
     from bookrag_fast.models import doctor
-    from bookrag_fast.models.probes import DEADLINE_S, probe_models
 
     found: list[doctor.Finding] = []
     try:
@@ -160,10 +161,21 @@ def _models(embedder: str | None) -> Iterator[Finding]:
         found += doctor.runtime_report(doctor.DEFAULT_EMBEDDERS)
     else:
         builtin = () if settings.embedder in settings.models else (settings.embedder,)
-        found += doctor.runtime_report(builtin) + probe_models(settings, deadline_s=DEADLINE_S)
+        found += doctor.runtime_report(builtin) + _probed(folder, settings)
     for finding in found:
         level = OK if finding.ok else ERROR if finding.needed else WARNING
         yield Finding(finding.name, level, finding.detail, finding.remedy)
+
+
+def _probed(folder: Path, settings: Settings) -> list[ModelFinding]:
+    from bookrag_fast.models.create import LEDGER_FILE
+    from bookrag_fast.models.ledger import UsageLedger
+    from bookrag_fast.models.probes import DEADLINE_S, probe_models
+
+    if not folder.is_dir():  # looking must not make one
+        return probe_models(settings, deadline_s=DEADLINE_S)
+    with closing(UsageLedger(folder / LEDGER_FILE)) as ledger:
+        return probe_models(settings, deadline_s=DEADLINE_S, ledger=ledger)
 
 
 def _ocr() -> Iterator[Finding]:

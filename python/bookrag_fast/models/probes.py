@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Coroutine
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from pydantic import BaseModel
@@ -36,29 +36,48 @@ from bookrag_fast.errors import (
 )
 from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.doctor import Finding, embedder_finding
-from bookrag_fast.models.protocols import ChatRequest, Completion, Image, Message
+from bookrag_fast.models.middleware.call import Call
+from bookrag_fast.models.middleware.usage import Usage
+from bookrag_fast.models.protocols import ChatRequest, Completion, Image, Message, TokenUsage
 
 if TYPE_CHECKING:
     from bookrag_fast.models.endpoints import ChatEndpoint
+    from bookrag_fast.models.ledger import UsageLedger
 
 __all__ = ["DEADLINE_S", "probe_models"]
-
-T = TypeVar("T")
 
 DEADLINE_S = 10.0  # of each call
 _QUESTION = "Which of Berlin, Paris and Rome is the capital of France?"
 _TEXTS = ("The capital of France is Paris.", "Bread is baked from flour, water and salt.")
 _MODES = {"schema": "JSON schema", "json": "JSON mode", "prompt": "JSON by prompt"}
 _THOUGHT_TOKENS = 512  # that a reply may have: some think first
+_ROLE = "doctor"  # that calls are booked on; of no book
+
+
+class _Billed(Protocol):
+    @property
+    def usage(self) -> TokenUsage: ...
+
+
+T = TypeVar("T")
+Reply = TypeVar("Reply", bound=_Billed)
+
+
+class _Streamed(NamedTuple):
+    pieces: int
+    usage: TokenUsage
 
 
 class _City(BaseModel):
     city: Literal["Berlin", "Paris", "Rome"]  # short, even from a model that likes to go on
 
 
-def probe_models(settings: Settings, *, deadline_s: float = DEADLINE_S) -> list[Finding]:
+def probe_models(
+    settings: Settings, *, deadline_s: float = DEADLINE_S, ledger: UsageLedger | None = None
+) -> list[Finding]:
     """One finding a model, in the order of the configuration. All are called at the same time,
-    each call with a deadline. Never raises for a model that does not work, and tells no secret."""
+    each call with a deadline, and booked on the role "doctor" where there is a ledger. Never raises
+    for a model that does not work, and tells no secret."""
     if not settings.models:
         return []
     users: dict[str, list[str]] = {}
@@ -68,7 +87,7 @@ def probe_models(settings: Settings, *, deadline_s: float = DEADLINE_S) -> list[
 
     async def probed(name: str, model: ModelSettings) -> Finding:
         use = f"for {', '.join(users[name])}" if name in users else "unused: no setting names it"
-        finding = await _Probe(name, model, runner, deadline_s).finding()
+        finding = await _Probe(name, model, runner, deadline_s, ledger).finding()
         return replace(finding, detail=f"{finding.detail}; {use}", needed=name in users)
 
     async def all_probed() -> list[Finding]:
@@ -84,12 +103,20 @@ class _Probe:
     """Of one model."""
 
     def __init__(
-        self, name: str, model: ModelSettings, runner: LoopRunner, deadline_s: float
+        self,
+        name: str,
+        model: ModelSettings,
+        runner: LoopRunner,
+        deadline_s: float,
+        ledger: UsageLedger | None,
     ) -> None:
         self._name = name
         self._model = model
         self._runner = runner
         self._deadline_s = deadline_s
+        self._usage: Usage | None = None
+        if ledger is not None and isinstance(model, EndpointSettings):
+            self._usage = Usage(name, model.price, ledger)
 
     async def finding(self) -> Finding:
         title = f"model {self._name}"
@@ -114,11 +141,11 @@ class _Probe:
             async with aclosing(
                 EmbeddingsEndpoint(self._name, self._model, self._runner)
             ) as embeddings:
-                vectors = (await self._in_time(embeddings.aembed(_TEXTS[:1]))).vectors
+                vectors = (await self._asked(embeddings.aembed(_TEXTS[:1]))).vectors
                 return f"embeds in {vectors.shape[1]} dimensions"
         assert isinstance(self._model, RerankModelSettings)
         async with aclosing(RerankEndpoint(self._name, self._model, self._runner)) as ranker:
-            scores = (await self._in_time(ranker.arerank(_QUESTION, _TEXTS))).scores
+            scores = (await self._asked(ranker.arerank(_QUESTION, _TEXTS))).scores
         if np.argmax(scores) != 0:
             raise ModelReplyError(
                 f"model {self._name!r} scores an answer no higher than a text about other things",
@@ -128,8 +155,8 @@ class _Probe:
 
     async def _chat(self, chat: ChatEndpoint, model: ChatModelSettings) -> str:
         structured = await self._structured(model)
-        pieces = await self._in_time(_pieces(chat, _request(_QUESTION, max_tokens=16)))
-        seen = f"takes {structured}; streams ({pieces} pieces)"
+        streamed = await self._asked(_streamed(chat, _request(_QUESTION, max_tokens=16)))
+        seen = f"takes {structured}; streams ({streamed.pieces} pieces)"
         if model.vision:
             await self._shown_a_picture(chat)
             seen += "; takes images"
@@ -139,7 +166,7 @@ class _Probe:
         """The server may fail at it in any way: what was well before is named as well."""
         request = _request("Which colour is this?", max_tokens=16, images=(_picture(),))
         try:
-            await self._in_time(chat.complete(request))
+            await self._asked(chat.complete(request))
         except ModelError as error:
             raise ModelRefusedError(
                 f"model {self._name!r} takes texts, but no image: {error.message}",
@@ -162,7 +189,7 @@ class _Probe:
             fixed = model.model_copy(update={"structured": mode})
             async with aclosing(ChatEndpoint(self._name, fixed)) as endpoint:
                 try:
-                    text = (await self._in_time(endpoint.complete(request))).text
+                    text = (await self._asked(endpoint.complete(request))).text
                 except StatusRefusedError as error:
                     if error.status not in (400, 422, 501):
                         raise
@@ -175,6 +202,18 @@ class _Probe:
             f"model {self._name!r} answers, but not in JSON: {'; '.join(problems)}",
             "choose a model or a server that keeps to a JSON schema; until then the rules stand in",
         )
+
+    async def _asked(self, work: Coroutine[Any, Any, Reply]) -> Reply:
+        """The reply of a call, which is booked as the middleware books those of others."""
+        try:
+            reply = await self._in_time(work)
+        except ModelError as error:
+            if self._usage is not None:
+                self._usage.failed(Call("chat", (), role=_ROLE), error)
+            raise
+        if self._usage is not None:
+            self._usage.book(reply.usage, role=_ROLE)
+        return reply
 
     async def _in_time(self, work: Coroutine[Any, Any, T]) -> T:
         try:
@@ -232,11 +271,14 @@ def _request(
     return ChatRequest((Message("user", text, images),), schema=schema, max_tokens=max_tokens)
 
 
-async def _pieces(chat: ChatEndpoint, request: ChatRequest) -> int:
-    count = 0
+async def _streamed(chat: ChatEndpoint, request: ChatRequest) -> _Streamed:
+    count, usage = 0, TokenUsage()
     async for part in chat.stream(request):
-        count += not isinstance(part, Completion)
-    return count
+        if isinstance(part, Completion):
+            usage = part.usage
+        else:
+            count += 1
+    return _Streamed(count, usage)
 
 
 def _picture() -> Image:
