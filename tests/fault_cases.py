@@ -30,26 +30,19 @@ from bookrag_fast.models.reply_cache import ReplyCache
 from bookrag_fast.models.roles import Outcome, Role
 from bookrag_fast.prompts import RenderedPrompt
 from endpoint_settings import chat_settings, embeddings_settings, rerank_settings
-from fake_endpoint import (
-    Behaviour,
-    FakeEndpoint,
-    chat,
+from fake_endpoint import Behaviour, FakeEndpoint, chat, embeddings, ok, rerank, sequence, usage_of
+from fake_faults import (
     disconnect,
     drip,
-    embeddings,
     empty_choices,
     hang,
     huge,
     invalid_json,
-    ok,
     redirect,
     refuse,
-    rerank,
-    sequence,
     status,
     think_only,
     truncated_json,
-    usage_of,
 )
 from virtual_time import Here
 

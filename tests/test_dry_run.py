@@ -23,7 +23,8 @@ from bookrag_fast.index.model_use import ModelUse
 from bookrag_fast.library import Estimate
 from endpoint_settings import chat_settings, embeddings_settings
 from factories import HashEmbedder
-from fake_endpoint import Exchange, FakeEndpoint, after, hang, ok
+from fake_endpoint import Exchange, FakeEndpoint, after, ok
+from fake_faults import hang
 from pdf_factory import LOREM
 
 PRICE = PriceSettings(input=1.0, output=3.0)

@@ -24,18 +24,8 @@ from bookrag_fast.models.protocols import (
     VisionModel,
 )
 from endpoint_settings import PROMPT, SCHEMA, chat_settings, request
-from fake_endpoint import (
-    Behaviour,
-    Exchange,
-    FakeEndpoint,
-    chat,
-    delta,
-    ok,
-    raw,
-    sequence,
-    status,
-    together,
-)
+from fake_endpoint import Behaviour, Exchange, FakeEndpoint, chat, delta, ok, sequence, together
+from fake_faults import raw, status
 
 
 @asynccontextmanager

@@ -22,18 +22,8 @@ from bookrag_fast.models.endpoints import EmbeddingsEndpoint, RerankEndpoint
 from bookrag_fast.models.endpoints.texts import begun
 from bookrag_fast.models.protocols import Embedder, Reranker
 from endpoint_settings import embeddings_settings, rerank_settings
-from fake_endpoint import (
-    Exchange,
-    FakeEndpoint,
-    embeddings,
-    hang,
-    huge,
-    raw,
-    rerank,
-    sequence,
-    status,
-    vector_of,
-)
+from fake_endpoint import Exchange, FakeEndpoint, embeddings, rerank, sequence, vector_of
+from fake_faults import hang, huge, raw, status
 
 
 @pytest.fixture(scope="module")

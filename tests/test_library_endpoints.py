@@ -21,7 +21,8 @@ from bookrag_fast.loops import LoopRunner
 from bookrag_fast.models.endpoints import EmbeddingsEndpoint
 from bookrag_fast.models.ledger import UsageLedger
 from endpoint_settings import embeddings_settings
-from fake_endpoint import FakeEndpoint, hang, ok, sequence, status
+from fake_endpoint import FakeEndpoint, ok, sequence
+from fake_faults import hang, status
 from server_helpers import make_pdf
 
 QUESTION = "At which pressure does the relief valve open?"

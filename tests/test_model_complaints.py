@@ -17,7 +17,8 @@ from bookrag_fast.models.middleware.guarded import GuardedLanguageModel
 from bookrag_fast.models.middleware.stack import Services
 from endpoint_settings import PROMPT, chat_settings
 from endpoint_settings import request as chat_request
-from fake_endpoint import FakeEndpoint, status
+from fake_endpoint import FakeEndpoint
+from fake_faults import status
 from inner_models import Inner, request, services, settings
 from virtual_time import virtually
 

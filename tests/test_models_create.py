@@ -22,7 +22,8 @@ from bookrag_fast.models.create import CACHE_FILE, LEDGER_FILE, create_models
 from bookrag_fast.models.ledger import Spent, UsageLedger
 from bookrag_fast.models.roles import ModelSet, Role, RoleModel, Terms
 from bookrag_fast.prompts import RenderedPrompt
-from fake_endpoint import FakeEndpoint, after, by_path, chat, embeddings, ok, rerank, status
+from fake_endpoint import FakeEndpoint, after, by_path, chat, embeddings, ok, rerank
+from fake_faults import status
 
 PROMPT = RenderedPrompt("test@1/en", "Be brief.", "What is the capital of France?")
 

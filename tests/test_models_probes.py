@@ -24,11 +24,9 @@ from fake_endpoint import (
     by_path,
     chat,
     embeddings,
-    hang,
-    raw,
     rerank,
-    status,
 )
+from fake_faults import hang, raw, status
 
 SECRET = "sk-0123456789abcdef"
 CITY = json.dumps({"city": "Paris"})

@@ -16,7 +16,8 @@ from bookrag_fast.errors import InvalidArgumentError
 from bookrag_fast.models.roles import USUAL, Outcome, Role
 from bookrag_fast.prompts import RenderedPrompt
 from bookrag_fast.server import Client
-from fake_endpoint import FakeEndpoint, hang
+from fake_endpoint import FakeEndpoint
+from fake_faults import hang
 from scripted_model import ScriptedModel
 from server_helpers import make_pdf, running
 
