@@ -6,13 +6,11 @@ import threading
 from pathlib import Path
 
 import numpy as np
-import pypdfium2
 import pytest
 from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
 
-from bookrag_fast import errors
-from bookrag_fast.document import BlockKind, Document, PageStatus, read_document
+from bookrag_fast.document import BlockKind, Document, read_document
 from bookrag_fast.document.pdf.chars import geometry_of, read_chars, read_chars_slowly
 from bookrag_fast.document.pdf.pdfium import open_pdf
 from pdf_factory import (
@@ -281,166 +279,6 @@ def test_outline_with_pages_and_places(tmp_path: Path) -> None:
     ]
 
 
-# --- the two readers of characters -----------------------------------------------------------
-
-
-def test_core_and_slow_twin_agree(tmp_path: Path) -> None:
-    def draw(c: Canvas) -> None:
-        heading(c, "Characters", top=90)
-        paragraph(c, LOREM, top=120)
-        c.setFillColorRGB(1, 0, 0)
-        text_lines(c, ["coloured italics"], top=300, font="Times-Italic", size=13)
-
-    path = make_pdf(tmp_path / "c.pdf", [draw])
-    with open_pdf(path, None) as pdf, pdf.page(0) as page:
-        geometry = geometry_of(page)
-        fast, slow = read_chars(page, geometry), read_chars_slowly(page, geometry)
-    for name in fast.__slots__:
-        one, other = getattr(fast, name), getattr(slow, name)
-        if isinstance(one, np.ndarray):
-            np.testing.assert_array_equal(one, other, err_msg=name)
-        else:
-            assert one == other, name
-    assert any(font.italic for font in fast.fonts)
-
-
-# --- what can go wrong ------------------------------------------------------------------------
-
-
-def _good(tmp_path: Path, **options: object) -> Path:
-    return make_pdf(
-        tmp_path / "good.pdf",
-        [lambda c: paragraph(c, LOREM * 5, top=100)] * 3,
-        **options,  # type: ignore[arg-type]
-    )
-
-
-def test_missing_file_and_folder(tmp_path: Path) -> None:
-    with pytest.raises(errors.DocumentError, match="there is no file"):
-        read_document(tmp_path / "nothing.pdf")
-    with pytest.raises(errors.DocumentError, match="folder"):
-        read_document(tmp_path)
-    with pytest.raises(errors.DocumentError, match="can be no path"):
-        read_document(f"{tmp_path}/a\0b.pdf")
-
-
-def test_a_file_that_goes_while_it_is_read(tmp_path: Path) -> None:
-    path = _good(tmp_path)
-    with pytest.raises(errors.DocumentError, match="changed while it was being read"):
-        read_document(path, progress=lambda done, total: path.unlink(missing_ok=True))
-
-
-@pytest.mark.parametrize(
-    ("content", "error"),
-    [
-        (b"", errors.EmptyDocumentError),
-        (b"<html>no pdf</html>", errors.NotAPdfError),
-        (b"%PDF-1.7\nrubbish", errors.DamagedPdfError),
-    ],
-)
-def test_no_pdf(tmp_path: Path, content: bytes, error: type[errors.DocumentError]) -> None:
-    path = tmp_path / "x.pdf"
-    path.write_bytes(content)
-    with pytest.raises(error) as caught:
-        read_document(path)
-    assert "x.pdf" in caught.value.message
-    assert caught.value.hint
-
-
-def test_truncated(tmp_path: Path) -> None:
-    whole = _good(tmp_path).read_bytes()
-    path = tmp_path / "cut.pdf"
-    path.write_bytes(whole[: len(whole) // 5])
-    with pytest.raises(errors.DamagedPdfError, match="truncated"):
-        read_document(path)
-
-
-def test_zero_pages(tmp_path: Path) -> None:
-    path = tmp_path / "zero.pdf"
-    empty = pypdfium2.PdfDocument.new()
-    empty.save(path)
-    empty.close()
-    with pytest.raises(errors.ZeroPagesError):
-        read_document(path)
-
-
-def test_encrypted(tmp_path: Path) -> None:
-    path = _good(tmp_path, password="secret")
-    with pytest.raises(errors.EncryptedPdfError, match="needs a password") as caught:
-        read_document(path)
-    assert "--password" in caught.value.hint
-    for wrong in ("guess", "\udcff"):  # what a byte of a command line becomes that is no UTF-8
-        with pytest.raises(errors.WrongPasswordError):
-            read_document(path, password=wrong)
-    assert len(read_document(path, password="secret").pages) == 3
-
-
-def test_pictures_only(tmp_path: Path) -> None:
-    path = make_pdf(tmp_path / "scan.pdf", [lambda c: c.drawImage(image(), 0, 0, WIDTH, HEIGHT)])
-    with pytest.raises(errors.NoTextLayerError):
-        read_document(path)
-
-
-def test_one_page_without_text_is_a_warning(tmp_path: Path) -> None:
-    pages = [
-        lambda c: paragraph(c, LOREM, top=100),
-        lambda c: c.drawImage(image(), 0, 0, WIDTH, HEIGHT),
-    ]
-    document = read_document(make_pdf(tmp_path / "mixed.pdf", pages))
-    assert [p.status for p in document.pages] == [PageStatus.OK, PageStatus.NO_TEXT]
-    assert len(document.warnings) == 1
-    assert [b.kind for b in document.blocks] == [BlockKind.TEXT, BlockKind.IMAGE]
-
-
-def test_one_bad_page_does_not_stop_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from bookrag_fast.document.pdf import pages
-
-    path = _good(tmp_path)
-    calls = 0
-
-    def failing(page: object, geometry: object) -> object:
-        nonlocal calls
-        calls += 1
-        if calls == 2 or failing.always:  # type: ignore[attr-defined]
-            raise OSError("broken stream")
-        return read_chars(page, geometry)  # type: ignore[arg-type]
-
-    failing.always = False  # type: ignore[attr-defined]
-    monkeypatch.setattr(pages, "read_chars", failing)
-    document = read_document(path)
-    assert [p.status for p in document.pages] == [PageStatus.OK, PageStatus.FAILED, PageStatus.OK]
-    assert "page 2" in document.warnings[0]
-    failing.always = True  # type: ignore[attr-defined]
-    with pytest.raises(errors.UnreadablePagesError, match="broken stream"):
-        read_document(path)
-
-
-def test_absurd_page_count_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bookrag_fast.document.pdf import pdfium
-
-    monkeypatch.setattr(pdfium, "MAX_PAGES", 2)
-    with pytest.raises(errors.TooLargeError, match="claims 3 pages"):
-        read_document(_good(tmp_path))
-
-
-def test_progress_and_threads(tmp_path: Path) -> None:
-    path = _good(tmp_path)
-    seen: list[tuple[int, int]] = []
-    wanted = read_document(path, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(1, 3), (2, 3), (3, 3)]
-    results: list[Document] = []
-    threads = [
-        threading.Thread(target=lambda: results.append(read_document(path))) for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == [wanted] * 4
-
-
 # --- rules and drawings ------------------------------------------------------------------------
 
 
@@ -508,3 +346,45 @@ def test_addresses_in_the_gutter_above_two_columns_do_not_hide_them(tmp_path: Pa
     assert [t[:7].strip() for t in texts] == [
         "Left 0.", "Left 1.", "Left 2.", "Right 0", "Right 1", "Right 2",
     ]  # fmt: skip
+
+
+# --- the two readers of characters -----------------------------------------------------------
+
+
+def test_core_and_slow_twin_agree(tmp_path: Path) -> None:
+    def draw(c: Canvas) -> None:
+        heading(c, "Characters", top=90)
+        paragraph(c, LOREM, top=120)
+        c.setFillColorRGB(1, 0, 0)
+        text_lines(c, ["coloured italics"], top=300, font="Times-Italic", size=13)
+
+    path = make_pdf(tmp_path / "c.pdf", [draw])
+    with open_pdf(path, None) as pdf, pdf.page(0) as page:
+        geometry = geometry_of(page)
+        fast, slow = read_chars(page, geometry), read_chars_slowly(page, geometry)
+    for name in fast.__slots__:
+        one, other = getattr(fast, name), getattr(slow, name)
+        if isinstance(one, np.ndarray):
+            np.testing.assert_array_equal(one, other, err_msg=name)
+        else:
+            assert one == other, name
+    assert any(font.italic for font in fast.fonts)
+
+
+# --- progress and threads ---------------------------------------------------------------------
+
+
+def test_progress_and_threads(tmp_path: Path) -> None:
+    path = make_pdf(tmp_path / "p.pdf", [lambda c: paragraph(c, LOREM * 5, top=100)] * 3)
+    seen: list[tuple[int, int]] = []
+    wanted = read_document(path, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    results: list[Document] = []
+    threads = [
+        threading.Thread(target=lambda: results.append(read_document(path))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [wanted] * 4
