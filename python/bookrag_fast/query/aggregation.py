@@ -103,4 +103,7 @@ async def _digest(
 
     if not writer.able or not evidence:
         return await offline()
-    return await writer.digest(Part(question, tuple(enumerate(evidence, 1))), offline)
+    part = Part(question, tuple(enumerate(evidence, 1)))
+    # What is to be found everywhere may be what a summary leaves out.
+    summaries = plan.operation is Operation.SUMMARIZE
+    return await writer.digest(part, offline, summaries=summaries)

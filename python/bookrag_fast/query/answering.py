@@ -17,10 +17,11 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from bookrag_fast.models.roles import Outcome, Role
 from bookrag_fast.query.citing import MarkReader, cited, evidence_mark, unshown_numbers
+from bookrag_fast.query.condensing import condensed
 from bookrag_fast.query.extractive import Draft, extract_answer
 from bookrag_fast.query.inquiry import Call, Inquiry
 from bookrag_fast.query.model_text import enclosed
-from bookrag_fast.query.packing import Pack, packs
+from bookrag_fast.query.packing import HEAD, Pack, packs
 from bookrag_fast.query.pictures import PictureOf, describe_pictures
 from bookrag_fast.query.plan import Evidence
 from bookrag_fast.query.question import Question
@@ -63,10 +64,12 @@ class AnswerReply(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a question with the evidence that speaks to it, by number, best first."""
+    """A part of a question with the evidence that speaks to it, by number, best first. So many of
+    its passages are ``summaries`` of sections, in the place of what stands in them."""
 
     question: Question
     evidence: Sequence[tuple[int, Evidence]]
+    summaries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +99,12 @@ class Writer:
         (pack, *_) = await self._packs(part) or [Pack("", {})]
         return await self._one(part, pack, offline)
 
-    async def digest(self, part: Part, offline: Offline) -> Draft:
-        """From all passages of a long selection: partial answers, pack by pack, and one of them."""
-        made = await self._packs(part, _MOST_PACKS, max(self.budget, _SMALLEST_PACK))
+    async def digest(self, part: Part, offline: Offline, *, summaries: bool) -> Draft:
+        """From all passages of a long selection: partial answers, pack by pack, and one of them.
+        With ``summaries`` those stand for sections that are too much to be read."""
+        if summaries:
+            part = await self._condensed(part)
+        made = await self._packs(part, _MOST_PACKS, self._largest_pack)
         read = sum(len(pack.evidence) for pack in made)
         if read < len(part.evidence):
             self.inquiry.tracer.say(f"{read} of {len(part.evidence)} selected passages were read")
@@ -126,17 +132,38 @@ class Writer:
 
     # --- Map ------------------------------------------------------------------------------------
 
+    async def _condensed(self, part: Part) -> Part:
+        """Of a selection that its packs cannot hold, what they can."""
+        tokens = _MOST_PACKS * self._room(part, self._largest_pack)
+        books, old = self.inquiry.by_id(), [item for _, item in part.evidence]
+        new = await self.inquiry.work.run(lambda: condensed(old, books, tokens, head=HEAD))
+        summaries = len(set(map(_place, new)) - set(map(_place, old)))
+        if not summaries:
+            return part
+        self.inquiry.tracer.say(f"too long to be read whole: of {summaries} sections the summaries")
+        return Part(part.question, tuple(enumerate(new, 1)), summaries)
+
+    @property
+    def _largest_pack(self) -> int:
+        return max(self.budget, _SMALLEST_PACK)
+
+    def _room(self, part: Part, largest: int) -> int:
+        """Tokens of passages that one call can hold."""
+        room = self.inquiry.room(Role.ANSWER, part.question.text, _ANSWER_TOKENS)
+        return min(room - _PROMPT_TOKENS, largest)
+
     async def _packs(self, part: Part, most: int = 1, largest: int = _LARGEST_PACK) -> list[Pack]:
         inquiry, books = self.inquiry, self.inquiry.by_id()
         seen = await describe_pictures(inquiry, part.question.text, part.evidence, self.picture_of)
         with inquiry.tracer.operator("Map") as note:
-            used = part.question.text
-            room = inquiry.room(Role.ANSWER, used, _ANSWER_TOKENS) - _PROMPT_TOKENS
+            room = self._room(part, largest)
             made = await inquiry.work.run(
-                lambda: packs(part.evidence, books, min(room, largest), most=most, pictures=seen)
+                lambda: packs(part.evidence, books, room, most=most, pictures=seen)
             )
             note["packs"] = len(made)
             note["passages"] = sum(len(pack.evidence) for pack in made)
+            if part.summaries:
+                note["summaries"] = part.summaries
         return made
 
     async def _partial(
@@ -310,6 +337,10 @@ class Writer:
             expected_tokens=150,
             values={"passages": passages},
         )
+
+
+def _place(item: Evidence) -> tuple[str, int]:
+    return item.book, item.node_id
 
 
 def _united(

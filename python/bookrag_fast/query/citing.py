@@ -145,6 +145,8 @@ def _numbers(text: str) -> list[str]:
 
 
 def _quote(item: Evidence, words: Collection[str]) -> str:
+    if item.kind == NodeKind.SECTION.label:  # its heading: a summary is not the book's own words
+        return item.text.partition("\n")[0][:LONGEST_QUOTE]
     pieces = split_sentences(item.text, by_line=item.kind in BY_LINE) or [item.text.strip()]
     best = max(pieces, key=lambda piece: len(set(tokenize(piece)) & set(words)))
     if item.kind == NodeKind.IMAGE.label and not best:

@@ -11,12 +11,12 @@ from bookrag_fast.query.evidence import cut
 from bookrag_fast.query.model_text import enclosed
 from bookrag_fast.query.plan import Evidence
 
-__all__ = ["Pack", "packs"]
+__all__ = ["HEAD", "Pack", "packs"]
 
 Numbered = Sequence[tuple[int, Evidence]]
 
 _LONGEST_SECTION = 200  # characters of a section path
-_HEAD = 40  # tokens of what is said of a passage beside its text, about
+HEAD = 40  # tokens of what is said of a passage beside its text, about
 _SMALLEST = 48  # tokens of a passage that is worth showing cut
 _WIDEST = 64  # columns and …
 _LARGEST = 10_000  # … places of a table that is laid out
@@ -51,7 +51,7 @@ def packs(
     evidence: dict[int, Evidence] = {}
     left = room
     for number, item in items:
-        if left < _HEAD and len(made) + 1 == most:
+        if left < HEAD and len(made) + 1 == most:
             break
         text = _passage(number, item, books, (pictures or {}).get(number, ""))
         cost = count_tokens(text)
@@ -77,7 +77,7 @@ def packs(
 
 def _thinned(items: Numbered, tokens: int) -> Numbered:
     """As many as have about so many tokens, evenly spread."""
-    total = sum(item.tokens + _HEAD for _, item in items)
+    total = sum(item.tokens + HEAD for _, item in items)
     if total <= tokens:
         return items
     share = max(tokens, 1) / total
