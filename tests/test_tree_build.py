@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
 
@@ -327,6 +327,10 @@ _TEXTS = st.one_of(
 
 
 @settings(max_examples=150)
+@example(  # an entry that is printed in a table, behind a heading
+    [(BlockKind.TITLE, "1 One", 1, 8.0), (BlockKind.TABLE, "body text here.", 1, 8.0)],
+    [("body text here.", 1, 1)],
+)
 @given(
     st.lists(st.tuples(_KINDS, _TEXTS, st.integers(1, 5), st.sampled_from([8.0, 10.0, 16.0]))),
     st.lists(st.tuples(_TEXTS, st.integers(1, 6), st.integers(0, 9))),

@@ -21,6 +21,7 @@ _JUNK = re.compile(
     r"|^[\w\-. ()]+\.(?:tiff?|jpe?g|png|pdf|docx?|indd|eps|pptx?)$|^[\W\d_]*$",
     re.IGNORECASE,
 )
+_NO_TITLES = (BlockKind.TABLE, BlockKind.IMAGE)
 MIN_SIMILARITY = 88.0
 MIN_FOUND = 0.35  # share of entries whose title stands on their page
 
@@ -145,14 +146,15 @@ def _printed(
         best_score = 0.0
         indices = on_page.get(page, [])
         for position, k in enumerate(indices):
-            if k in used or document.blocks[k].kind in (BlockKind.TABLE, BlockKind.IMAGE):
+            if k in used or document.blocks[k].kind in _NO_TITLES:
                 continue
             score = _likeness(wanted, whole, document.blocks[k].text)
             group: tuple[int, ...] = (k,)
             if position + 1 < len(indices) and len(document.blocks[k].text) < len(entry.title):
                 after = indices[position + 1]
-                # Signs alone are part of no title: taken for one they would be lost.
-                if not all(plain_key(document.blocks[i].text) for i in (k, after)):
+                # Signs alone and tables are part of no title: taken for one they would be lost.
+                signs = not all(plain_key(document.blocks[i].text) for i in (k, after))
+                if signs or document.blocks[after].kind in _NO_TITLES:
                     after = k
                 both = f"{document.blocks[k].text} {document.blocks[after].text}"
                 together = _likeness(wanted, whole, both)
