@@ -136,6 +136,26 @@ def test_a_callback_that_raises_at_a_page_ends_the_work(tmp_path: Path, isolated
     assert [step.stage for step in told] == ["parse"]
 
 
+@pytest.mark.parametrize("awaited", [False, True])
+@pytest.mark.parametrize("stage", ["parse", "extract"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, StopIteration, SystemExit])
+def test_a_callback_may_raise_what_ends_programs_and_loops(
+    tmp_path: Path, error: type[BaseException], stage: str, awaited: bool
+) -> None:
+    def progress(step: Progress) -> None:
+        if step.stage == stage:
+            raise error("enough")
+
+    file = page_of(tmp_path / "hill.pdf", "Hill after hill.")
+    with without_models(tmp_path / "shelf") as library:
+        add = (lambda *a, **k: asyncio.run(library.aadd(*a, **k))) if awaited else library.add
+        # RuntimeError is what a coroutine makes of StopIteration.
+        with pytest.raises((error, RuntimeError)) as raised:
+            add(file, progress=progress)
+        assert "enough" in (str(raised.value), str(raised.value.__cause__))
+        assert library.add(file) in library.books()  # the loop goes on
+
+
 def test_a_slow_callback_is_told_of_the_last_page_before_anything_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

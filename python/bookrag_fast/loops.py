@@ -17,13 +17,25 @@ from typing import Any, TypeVar
 from bookrag_fast.errors import LibraryError
 from bookrag_fast.forks import begins_anew, keep
 
-__all__ = ["LoopRunner", "settled"]
+__all__ = ["CarriedError", "LoopRunner", "settled"]
 
 T = TypeVar("T")
 
 # The runner whose work this is, in its tasks and in the threads that they started.
 _working_for: ContextVar[object] = ContextVar("_working_for", default=None)
 _UNWIND_S = 30.0  # how long an interrupted call waits for its work to be undone
+
+
+class CarriedError(Exception):
+    """What a caller's callback raised to end the caller's program, thread or iteration. Raised as
+    it is, it would end the runner's loop; so it passes in this, and is raised where the work was
+    begun."""
+
+    ENDING = (GeneratorExit, KeyboardInterrupt, StopIteration, SystemExit)
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 async def settled(work: asyncio.Future[Any]) -> None:
@@ -89,6 +101,8 @@ class LoopRunner:
             future = asyncio.run_coroutine_threadsafe(watched(), self._started())
         try:
             return future.result()
+        except CarriedError as carried:
+            raise carried.error from carried.error.__cause__
         except concurrent.futures.CancelledError:
             if self._closed:
                 raise _closed() from None
@@ -129,6 +143,8 @@ class LoopRunner:
             result = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(watched(), loop))
         try:
             return await asyncio.shield(result)
+        except CarriedError as carried:
+            raise carried.error from carried.error.__cause__
         except asyncio.CancelledError:
             if not result.done():  # the caller was cancelled, not the work
                 loop.call_soon_threadsafe(stop)

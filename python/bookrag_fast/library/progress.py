@@ -10,7 +10,7 @@ from time import monotonic
 
 from bookrag_fast.index.stages import Stages
 from bookrag_fast.library.types import Progress, ProgressCallback
-from bookrag_fast.loops import settled
+from bookrag_fast.loops import CarriedError, settled
 
 __all__ = ["ProgressReporter"]
 
@@ -82,4 +82,7 @@ class ProgressReporter(Stages):
         elapsed = monotonic() - self._since
         rate = done / elapsed if done and elapsed >= _SHORTEST_S else None
         eta = (total - done) / rate if rate and total is not None else None
-        self._callback(Progress(stage, done, total, unit, rate, eta))
+        try:
+            self._callback(Progress(stage, done, total, unit, rate, eta))
+        except CarriedError.ENDING as error:
+            raise CarriedError(error) from error
