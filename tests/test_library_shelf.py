@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bookrag_fast import Library
+from bookrag_fast import Book, Library
 from bookrag_fast.errors import (
     CorruptIndexError,
     LibraryError,
@@ -15,6 +15,7 @@ from bookrag_fast.errors import (
     NewerIndexError,
     UnknownBookError,
 )
+from bookrag_fast.library.catalogue import Catalogue
 from conftest import HANDBOOK
 from factories import HashEmbedder
 
@@ -29,6 +30,23 @@ def test_removing_takes_the_book_but_not_the_file(own: Library) -> None:
     assert float(index.node_vectors.sum()) != 0  # whoever reads it goes on reading
     with pytest.raises(UnknownBookError):
         own.remove(book.id)
+
+
+def test_a_book_removed_while_it_is_added_again_is_made_anew(
+    own: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (book,) = own.books()
+    look = Catalogue.version
+
+    def version(catalogue: Catalogue, book_id: str) -> tuple[Book, str] | None:
+        found = look(catalogue, book_id)
+        monkeypatch.undo()
+        own.remove(book.id)
+        return found
+
+    monkeypatch.setattr(Catalogue, "version", version)
+    assert own.add(HANDBOOK).id == book.id
+    assert [b.id for b in own.books()] == [book.id]
 
 
 def test_another_embedder_is_refused_and_converted_by_indexing_again(own: Library) -> None:

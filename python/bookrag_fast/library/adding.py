@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bookrag_fast.config import Settings
 from bookrag_fast.document import Document, IsolatedReader, read_document
-from bookrag_fast.errors import IndexStoreError
+from bookrag_fast.errors import IndexStoreError, UnknownBookError
 from bookrag_fast.forks import begins_anew, keep
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.build import build_index
@@ -158,8 +158,8 @@ class Adder:
     def _intact(self, book_id: str) -> BookIndex | None:
         try:
             return self._shelf.load(book_id)
-        except IndexStoreError:
-            return None  # damaged: index it anew
+        except (IndexStoreError, UnknownBookError):
+            return None  # damaged, or removed just now: index it anew
 
 
 def _workers() -> ThreadPoolExecutor:
