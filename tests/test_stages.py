@@ -7,6 +7,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -32,6 +33,20 @@ async def test_results_are_in_the_order_of_the_items_and_few_at_once() -> None:
     assert await side_by_side(range(10), work, limit=3) == [k * k for k in range(10)]
     assert most == 3
     assert await side_by_side([], work, limit=3) == []
+
+
+async def test_work_that_waits_for_a_thread_is_never_begun_once_it_is_cancelled() -> None:
+    leave, begun = threading.Event(), threading.Event()
+    with ThreadPoolExecutor(1) as workers:
+        busy = asyncio.ensure_future(Stages(workers).run(lambda: leave.wait(30)))
+        waiting = asyncio.ensure_future(Stages(workers).run(begun.set))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting  # and not for the thread
+        leave.set()
+        assert await busy
+    assert not begun.is_set()
 
 
 async def test_a_failure_ends_the_others_before_it_is_raised() -> None:

@@ -61,18 +61,24 @@ class Stages:
     async def run(self, work: Callable[[], T], *, on: Executor | None = None) -> T:
         """Blocking work on a worker thread, or on one of ``on``. When this is cancelled, so is all
         that is told of here, and the cancellation returns when the work has stopped: nothing goes
-        on unseen."""
+        on unseen. Work that still waits for a thread is not begun then."""
         context, workers = copy_context(), on or self._workers
+        first = threading.Lock()  # taken by whoever is: the thread, or the cancellation
 
-        async def done() -> T:
-            return await asyncio.get_running_loop().run_in_executor(workers, context.run, work)
+        def begun() -> T:
+            if not first.acquire(blocking=False):
+                raise asyncio.CancelledError
+            return context.run(work)
 
-        task = asyncio.ensure_future(done())
+        working = asyncio.get_running_loop().run_in_executor(workers, begun)
         try:
-            return await asyncio.shield(task)
+            return await asyncio.shield(working)
         except asyncio.CancelledError:
             self.cancel()
-            await settled(task)
+            if first.acquire(blocking=False):
+                working.cancel()
+            else:
+                await settled(working)
             raise
 
 
