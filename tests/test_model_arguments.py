@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ FAULTS: list[tuple[Any, str]] = [
     (None, "not NoneType"),
     ({"a": "b"}, "not dict"),
     (iter(["a"]), "not list_iterator"),
+    (list, "not type"),
+    (np.array("a"), "not ndarray"),
     (["a", None], r"texts\[1\] is NoneType; it must be str"),
     (["a", "b", b"c"], r"texts\[2\] is bytes; it must be str"),
     ([7], r"texts\[0\] is int"),
@@ -121,9 +124,13 @@ async def test_what_is_no_text_has_no_token_vectors(folder: Path, texts: Any, me
 
 
 def test_any_sequence_of_texts_will_do(folder: Path) -> None:
+    late = onnx_reranker(folder / "embedder", method="late-interaction")
     embedder = OnnxEmbedder(folder / "embedder", providers=CPU)
+    rerankers: list[Any] = [open_reranker(onnx_reranker(folder / "cross")), open_reranker(late)]
     texts = ["alpha", "beta gamma"]
-    expected = embedder.embed(texts)
-    for same in (tuple(texts), np.array(texts), np.array(texts, dtype=object)):
-        assert np.array_equal(embedder.embed(same), expected)
-    embedder.close()
+    expected = [embedder.embed(texts), *(r.rerank("beta", texts) for r in rerankers)]
+    for same in (tuple(texts), deque(texts), np.array(texts), np.array(texts, dtype=object)):
+        found = [embedder.embed(same), *(r.rerank("beta", same) for r in rerankers)]
+        assert all(map(np.array_equal, found, expected))
+    for model in (embedder, *rerankers):
+        model.close()

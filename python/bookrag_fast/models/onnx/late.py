@@ -173,7 +173,8 @@ def _maxsim(question: FloatMatrix, texts: list[FloatMatrix]) -> FloatArray:
 def _windows(question: str, texts: Sequence[str]) -> Iterator[Sequence[str]]:
     check_question(question)
     check_texts(texts)
-    return (texts[start : start + _WINDOW] for start in range(0, len(texts), _WINDOW))
+    listed = list(texts)  # not all sequences have slices
+    return (listed[start : start + _WINDOW] for start in range(0, len(listed), _WINDOW))
 
 
 def _joined(scores: Sequence[FloatArray] | Iterator[FloatArray]) -> FloatArray:

@@ -99,7 +99,8 @@ class OnnxReranker:
         check_texts(texts)
         before_question, before_text = self._prefixes
         starts = range(0, len(texts), _WINDOW)
-        windows = [[before_text + t for t in texts[start : start + _WINDOW]] for start in starts]
+        listed = [before_text + text for text in texts]  # not all sequences have slices
+        windows = [listed[start : start + _WINDOW] for start in starts]
         return before_question + question, windows
 
 
