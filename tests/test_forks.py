@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from bookrag_fast.models.middleware.stack import Services
 from bookrag_fast.models.reply_cache import ReplyCache
 from endpoint_settings import chat_settings, request
 from fake_endpoint import FakeEndpoint, after, chat
+from forking import in_child
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
 
@@ -47,30 +47,6 @@ def model(server: FakeEndpoint, tmp_path: Path) -> Iterator[GuardedLanguageModel
 
 def asked(model: GuardedLanguageModel, *texts: str) -> list[str]:
     return [model.runner.run(model.complete(request(text))).text for text in texts]
-
-
-def in_child(work: Callable[[], object], seconds: float = 10.0) -> Callable[[], object]:
-    """Starts work in a forked child; what it returned can be called for."""
-    reading, writing = os.pipe()
-    process = os.fork()
-    if process == 0:
-        try:
-            threading.Timer(seconds, os._exit, (1,)).start()  # it hangs
-            os.write(writing, json.dumps(work()).encode())
-        except BaseException as error:
-            os.write(writing, json.dumps(repr(error)).encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-
-    def result() -> object:
-        with os.fdopen(reading, "rb") as pipe:
-            said = pipe.read()
-        os.waitpid(process, 0)
-        assert said, "the child hangs"
-        return json.loads(said)
-
-    return result
 
 
 def test_parent_and_child_ask_at_the_same_time(model: GuardedLanguageModel) -> None:

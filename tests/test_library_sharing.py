@@ -181,6 +181,24 @@ def test_closing_while_in_use_ends_every_call(own: Library) -> None:
                 work.result(20)
 
 
+def test_closing_waits_for_what_reads_the_catalogue(tmp_path: Path) -> None:
+    """A connection that is closed under a thread takes the process down."""
+
+    def list_on(library: Library) -> None:
+        while True:
+            library.books()
+
+    with ThreadPoolExecutor(4) as pool:
+        for number in range(20):
+            library = Library.open(tmp_path / str(number))
+            listing = [pool.submit(list_on, library) for _ in range(4)]
+            time.sleep(0.01)
+            library.close()
+            for work in listing:
+                with pytest.raises(LibraryError, match="closed"):
+                    work.result(20)
+
+
 def test_a_forked_child_can_go_on(own: Library) -> None:
     script = (
         "import os, signal\n"

@@ -29,6 +29,7 @@ from bookrag_fast.errors import (
     DocumentError,
     TooLargeError,
 )
+from bookrag_fast.forks import begins_anew, keep
 
 __all__ = ["IsolatedReader"]
 
@@ -70,8 +71,13 @@ class IsolatedReader:
         }
         self._idle: list[_Worker] = []  # one list for life: the finalizer holds it
         self._guard = threading.Lock()
-        self._owner = os.getpid()
-        self._finalizer = weakref.finalize(self, _kill_all, self._idle, self._owner)
+        self._finalizer = weakref.finalize(self, _kill_all, self._idle)
+        begins_anew(self)
+
+    def forked(self) -> None:
+        keep(*self._idle)
+        self._idle.clear()
+        self._guard = threading.Lock()
 
     def read(
         self,
@@ -135,13 +141,10 @@ class IsolatedReader:
     def close(self) -> None:
         """End the idle worker. Documents that are being read are not disturbed."""
         with self._guard:
-            _kill_all(self._idle, self._owner)
+            _kill_all(self._idle)
 
     def _take(self) -> _Worker:
         with self._guard:
-            if os.getpid() != self._owner:  # forked: the workers are the parent's
-                self._owner = os.getpid()
-                self._idle.clear()
             while self._idle:
                 worker = self._idle.pop()
                 if worker.alive():  # what ended while idle is no document's fault
@@ -157,10 +160,9 @@ class IsolatedReader:
         worker.kill()
 
 
-def _kill_all(workers: list[_Worker], owner: int) -> None:
-    if os.getpid() == owner:  # in a forked child they are the parent's
-        for worker in workers:
-            worker.kill()
+def _kill_all(workers: list[_Worker]) -> None:
+    for worker in workers:
+        worker.kill()
     workers.clear()
 
 

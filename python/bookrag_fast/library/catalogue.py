@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bookrag_fast.errors import LibraryError, NewerIndexError, ShelfBusyError
+from bookrag_fast.forks import begins_anew, keep, rests
 from bookrag_fast.index.model_use import ModelUse
 from bookrag_fast.library.types import Book
 
@@ -25,6 +26,7 @@ __all__ = ["Catalogue"]
 
 _SCHEMA_VERSION = 1
 _BUSY_TIMEOUT_S = 10.0
+_REST_WAIT_S = 5.0  # of a fork and of closing, for transactions under way
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS books (
     id TEXT PRIMARY KEY,
@@ -40,24 +42,21 @@ CREATE INDEX IF NOT EXISTS books_sha256 ON books (sha256);
 """
 
 
-# Connections that a process inherited by fork. Using one damages the file, and so may closing it,
-# which can clear away the log that the parent still writes.
-_inherited: list[sqlite3.Connection] = []
-
-
 class _Handle:
     """A thread's connection, closed when the thread ends or the catalogue is."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self.process = os.getpid()
+        self.closed = False
 
     def close(self) -> None:
+        self.closed = True
         if self.process == os.getpid():
             with contextlib.suppress(sqlite3.Error):
                 self.connection.close()
-        else:
-            _inherited.append(self.connection)
+        else:  # forked: to use it damages the file, and so may to close it
+            keep(self.connection)
 
     __del__ = close
 
@@ -70,7 +69,9 @@ class Catalogue:
         self._local = threading.local()
         self._open: weakref.WeakSet[_Handle] = weakref.WeakSet()
         self._closed = False
-        self._guard = threading.Lock()
+        self.forked()
+        begins_anew(self)
+        rests(self)
         with self._transaction() as db:
             found = db.execute("PRAGMA user_version").fetchone()[0]
             if found > _SCHEMA_VERSION:
@@ -85,6 +86,20 @@ class Catalogue:
             for statement in _SCHEMA.split(";"):
                 db.execute(statement)
             db.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """Has no connection open while the process forks, for SQLite keeps a process's locks in its
+        memory: a child would take those of its parent for its own."""
+        with self._nothing_running() as so:
+            if so:  # else: better such a child than a parent that hangs
+                self._disconnect()
+            yield
+
+    def forked(self) -> None:
+        self._change = threading.Condition()
+        self._running = 0  # transactions
+        self._waited_for = 0  # times that an end of all transactions is waited for
 
     def books(self) -> list[Book]:
         """All books, oldest first."""
@@ -155,26 +170,57 @@ class Catalogue:
             return str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
 
     def close(self) -> None:
-        with self._guard:
+        """Returns when the transactions under way have ended; none begins after it."""
+        with self._nothing_running() as so:
             self._closed = True
-            handles = list(self._open)
-            self._open.clear()
-        for handle in handles:
+            if so:  # else each is closed when its thread lets go of it
+                self._disconnect()
+            self._local = threading.local()
+
+    def _disconnect(self) -> None:
+        for handle in list(self._open):
             handle.close()
-        self._local = threading.local()
+        self._open.clear()
+
+    @contextmanager
+    def _nothing_running(self) -> Iterator[bool]:
+        """Whether all transactions have ended, in time; none begins meanwhile."""
+        with self._change:
+            self._waited_for += 1
+            try:
+                yield self._change.wait_for(lambda: not self._running, _REST_WAIT_S)
+            finally:
+                self._waited_for -= 1
+                self._change.notify_all()
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._change:
+            self._change.wait_for(lambda: not self._waited_for)
+            if self._closed:
+                raise LibraryError("the library is closed", "open it again with Library.open")
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._change:
+                self._running -= 1
+                self._change.notify_all()
 
     @contextmanager
     def _transaction(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
         try:
-            connection = self._connection()
-            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):  # a full disk has rolled back already
-                    connection.execute("ROLLBACK")
-                raise
+            with self._counted():
+                handle = self._handle()  # held: to let go of it would close it
+                db = handle.connection
+                db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                try:
+                    yield db
+                    db.execute("COMMIT")
+                except BaseException:
+                    with contextlib.suppress(sqlite3.Error):  # a full disk has rolled back already
+                        db.execute("ROLLBACK")
+                    raise
         except sqlite3.OperationalError as error:
             if "locked" in str(error) or "busy" in str(error):
                 raise ShelfBusyError(
@@ -192,10 +238,10 @@ class Catalogue:
             "and index the books again",
         )
 
-    def _connection(self) -> sqlite3.Connection:
+    def _handle(self) -> _Handle:
         """One connection a thread: SQLite connections are not to be shared between transactions."""
         handle: _Handle | None = getattr(self._local, "handle", None)
-        if handle is None or handle.process != os.getpid():
+        if handle is None or handle.closed or handle.process != os.getpid():
             connection = sqlite3.connect(
                 self._path,
                 timeout=_BUSY_TIMEOUT_S,
@@ -205,12 +251,10 @@ class Catalogue:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")  # a published book survives a power cut
             handle = _Handle(connection)
-            with self._guard:
-                if self._closed:
-                    raise LibraryError("the library is closed", "open it again with Library.open")
+            with self._change:
                 self._open.add(handle)
             self._local.handle = handle
-        return handle.connection
+        return handle
 
 
 def _book(summary: str) -> Book:

@@ -19,6 +19,7 @@ from bookrag_fast.errors import (
     LibraryError,
     UnknownBookError,
 )
+from bookrag_fast.forks import begins_anew
 from bookrag_fast.index.book_index import BookIndex
 from bookrag_fast.index.store import load_book, remove_leftovers, save_book
 from bookrag_fast.library.catalogue import Catalogue
@@ -54,6 +55,10 @@ class Shelf:
         remove_leftovers(self._books_folder)
         self._keep_open = keep_open
         self._opened: OrderedDict[str, BookIndex] = OrderedDict()  # by folder name
+        self._guard = threading.Lock()
+        begins_anew(self)
+
+    def forked(self) -> None:
         self._guard = threading.Lock()
 
     def close(self) -> None:
