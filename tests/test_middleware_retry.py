@@ -17,6 +17,7 @@ from bookrag_fast.errors import (
     ModelTimeoutError,
     ModelUnavailableError,
 )
+from bookrag_fast.models.interactive import interactively
 from bookrag_fast.models.ledger import Spent
 from bookrag_fast.models.protocols import (
     Completion,
@@ -187,6 +188,55 @@ def test_a_pause_holds_those_who_wait_for_a_place_too(tmp_path: Path) -> None:
     start, *others = inner.started
     assert len(others) == 5
     assert min(others) - start >= 7.0
+
+
+# --- somebody waits ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "calls"),
+    [(ModelUnavailableError("refused", unreachable=True), 2), (ModelUnavailableError("503"), 5)],
+)
+def test_a_server_that_is_not_there_is_tried_twice_for_who_waits(
+    tmp_path: Path, error: ModelError, calls: int
+) -> None:
+    """And as often as ever for the work of an index."""
+    inner = Inner(lambda n, _: error)
+    model, _ = guarded(inner, tmp_path, retries=4)
+
+    async def waits() -> tuple[Any, float]:
+        with interactively():
+            return await took(model.complete(request()))
+
+    failed, seconds = virtually(waits())
+    assert failed is error
+    assert inner.calls == calls
+    assert seconds <= 0.5 or calls > 2
+    inner = Inner(lambda n, _: error)
+    model, _ = guarded(inner, tmp_path, retries=4)
+    with pytest.raises(ModelUnavailableError):
+        virtually(model.complete(request()))
+    assert inner.calls == 5
+
+
+def test_who_waits_is_not_kept_by_an_open_circuit_but_by_its_probe(tmp_path: Path) -> None:
+    gone = ModelUnavailableError("refused", unreachable=True)
+    inner = Inner(lambda n, _: later(1, "up") if n >= 9 else "up" if n == 0 else gone)
+    model, _ = guarded(inner, tmp_path, retries=0)
+
+    async def story() -> None:
+        await model.complete(request("it worked"))
+        await model.complete_batch([request(str(i)) for i in range(8)])
+        with interactively():
+            error, seconds = await took(model.complete(request()))
+            assert "left alone" in str(error)
+            assert seconds == 0
+            await asyncio.sleep(2.01)
+            both = [took(model.complete(request(text))) for text in ("probe", "other")]
+            (probe, _), (other, _) = await asyncio.gather(*both)
+        assert probe.text == other.text == "up"
+
+    virtually(story())
 
 
 # --- circuit breaker --------------------------------------------------------------------------

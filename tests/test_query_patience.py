@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from asking import EMBEDDER, THICK, ask, executor
 from bookrag_fast import Library
 from bookrag_fast.config import Settings
 from bookrag_fast.errors import InvalidArgumentError
+from bookrag_fast.models.create import LEDGER_FILE
+from bookrag_fast.models.ledger import UsageLedger
 from bookrag_fast.models.roles import USUAL, Outcome, Role
 from bookrag_fast.prompts import RenderedPrompt
 from bookrag_fast.server import Client
@@ -71,6 +74,32 @@ def test_a_model_that_is_not_to_be_had_is_waited_for_once() -> None:
     assert sum(len(model.asked) for model in models.values()) == 1
     assert answer.text == ask(executor(), THICK).text
     assert sum("not to be had" in note for note in answer.notes) >= 1
+
+
+def test_a_server_that_is_down_is_hardly_waited_for(tmp_path: Path) -> None:
+    """Two models of the settings on it, in all roles of a question: no role goes through all its
+    retries, and what the model did not write is counted."""
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))  # and does not listen: connections are refused
+        at = {"base_url": f"http://127.0.0.1:{deaf.getsockname()[1]}/v1", "model": "m"}
+        settings = Settings.model_validate(
+            {
+                "models": {"small": {**at, "retries": 20}, "seeing": {**at, "retries": 20}},
+                "roles": {"plan": "small", "extract": "small", "answer": "seeing"},
+                "isolate_reader": False,
+            }
+        )
+        with Library.open(tmp_path / "shelf", settings=settings) as lib:
+            lib.add(make_pdf(tmp_path / "bench.pdf"))
+            answer = lib.ask("At which pressure does the relief valve open?")
+    assert "12 bar" in answer.text
+    assert any("cannot be reached" in note for note in answer.notes)
+    ledger = UsageLedger(tmp_path / "shelf" / LEDGER_FILE)
+    spent, steps = ledger.totals("role"), ledger.step_counts()
+    ledger.close()
+    assert spent["answer"].failures == 2
+    assert all(role.failures <= 2 for role in spent.values())
+    assert steps["answer"] == {"offline": 1}
 
 
 def test_a_deadline_over_grpc_leaves_the_rules_time(tmp_path: Path) -> None:

@@ -253,14 +253,23 @@ class ModelUnavailableError(ModelError):
     """An endpoint cannot be reached, fails, or is left alone for a while after it failed often.
 
     Worth trying again; ``retry_after`` is how many seconds it asked to be left alone, if it did.
+    ``unreachable``: there was nobody to connect to.
     """
 
     code = "model_unavailable"
     exit_code = 32
 
-    def __init__(self, message: str, hint: str = "", *, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        hint: str = "",
+        *,
+        retry_after: float | None = None,
+        unreachable: bool = False,
+    ) -> None:
         super().__init__(message, hint)
         self.retry_after = retry_after
+        self.unreachable = unreachable
 
 
 class ModelRateLimitError(ModelUnavailableError):

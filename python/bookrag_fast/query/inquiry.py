@@ -15,6 +15,7 @@ from bookrag_fast.config import RetrievalSettings
 from bookrag_fast.errors import ModelError, ModelReplyError, ModelTimeoutError
 from bookrag_fast.index.book_index import BookIndex, count_tokens
 from bookrag_fast.models.booking import booked_on
+from bookrag_fast.models.interactive import interactively
 from bookrag_fast.models.protocols import FloatMatrix, Image
 from bookrag_fast.models.roles import ModelSet, Outcome, Role, RoleModel, Terms
 from bookrag_fast.models.twins import LocalEmbedder
@@ -157,12 +158,13 @@ class Inquiry:
 
     async def in_time(self, reply: Awaitable[V]) -> V:
         """A model's reply, if it comes while the question has time. ModelTimeoutError else."""
-        if self.until is None:
-            return await reply
-        try:
-            return await asyncio.wait_for(reply, max(0.0, self.until - monotonic()))
-        except asyncio.TimeoutError:
-            raise ModelTimeoutError("the question had no time left for it") from None
+        with interactively():
+            if self.until is None:
+                return await reply
+            try:
+                return await asyncio.wait_for(reply, max(0.0, self.until - monotonic()))
+            except asyncio.TimeoutError:
+                raise ModelTimeoutError("the question had no time left for it") from None
 
     def _terms(self, model: RoleModel, call: Call) -> Terms:
         most = _reply_tokens(model, call.max_tokens)

@@ -120,14 +120,18 @@ class Faults:
             if isinstance(cause, ssl.SSLError) and _refuses(cause, connecting):
                 return self._untrusted(cause)
         if any(isinstance(cause, httpx2.ConnectTimeout) for cause in chain):
-            return ModelUnavailableError(f"{self._who} cannot be reached: it does not answer")
+            return ModelUnavailableError(
+                f"{self._who} cannot be reached: it does not answer", unreachable=True
+            )
         if isinstance(error, (openai.APITimeoutError, httpx2.TimeoutException)):
             return ModelTimeoutError(
                 f"{self._who} did not answer in time", f"raise {self._where}.timeout_s"
             )
         if connecting:
             return ModelUnavailableError(
-                f"{self._who} cannot be reached", f"check {self._where}.base_url and the server"
+                f"{self._who} cannot be reached",
+                f"check {self._where}.base_url and the server",
+                unreachable=True,
             )
         for cause in chain:
             if isinstance(cause, httpx2.RemoteProtocolError) and not _HUNG_UP.search(str(cause)):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Literal, Protocol
 
+from bookrag_fast.models.interactive import is_interactive
 from bookrag_fast.models.protocols import TokenUsage
 
 __all__ = ["Call", "Next", "Place", "Reply", "Sink", "Stage"]
@@ -43,7 +44,8 @@ class Call:
 
     ``keys`` are of the items, or empty when nothing is to be kept; ``prompt_tokens`` are the
     items' estimates, ``completion_tokens`` that of the whole reply. ``fresh`` asks anew even where
-    a reply is kept. ``sink`` takes the pieces of a streamed reply.
+    a reply is kept. ``sink`` takes the pieces of a streamed reply. ``interactive``: somebody waits,
+    and would rather have an answer without the model than wait for its server to come back.
     """
 
     kind: Literal["chat", "embed", "rerank"]
@@ -55,6 +57,7 @@ class Call:
     completion_tokens: int = 0
     fresh: bool = False
     sink: Sink | None = None
+    interactive: bool = field(default_factory=is_interactive)
     # Lines are served by it, so that a call which comes back to one is before all later ones.
     came: int = field(default_factory=itertools.count().__next__, compare=False)
     # What stages tell the ones below, as the call passes.

@@ -22,6 +22,7 @@ __all__ = ["Retry"]
 
 _FIRST_PAUSE_S = 0.5  # at most; twice that before the next attempt, and so on
 _LONGEST_PAUSE_S = 20.0
+_INTERACTIVE_RETRIES = 1  # of a connection: who waits is better off with the rules' answer
 _LONGEST_REST_S = 600.0  # that a server can ask for
 
 
@@ -31,6 +32,8 @@ class Retry:
     * `ModelUnavailableError`: up to ``retries`` times, after a pause drawn evenly from 0 to 0.5,
       1, 2 … 20 s, or as long as ``Retry-After`` says, during which no other call of the model goes
       out either. A pause that would pass the deadline is not begun.
+    * The same, where somebody waits for the reply (`Call.interactive`) and the server cannot even
+      be reached: once. Nor does such a call wait for a circuit to close, but for a probe's end.
     * `ModelRateLimitError` the same way, but as often as the deadline allows: who is told to come
       later is let in some time.
     * `ModelReplyError`: once, at once. A reply that is none is rarely better the third time.
@@ -87,7 +90,7 @@ class Retry:
                 failures += not (probe or isinstance(error, ModelRateLimitError))
                 pause = self._pause(sent, error)
                 soonest = now() + max(pause, self._rate.gap)
-                if failures > self._retries or soonest >= call.deadline or _begun(call):
+                if failures > self._most(call, error) or soonest >= call.deadline or _begun(call):
                     raise
                 await self._again(call, pause)
                 if now() >= call.deadline:
@@ -107,7 +110,8 @@ class Retry:
         now = asyncio.get_running_loop().time
         while (wait := self._breaker.wait(now())) > 0:
             left = call.deadline - now()
-            if left <= 0 or left < wait < math.inf or self._breaker.given_up(now()):
+            too_long = wait < math.inf and (left < wait or call.interactive)
+            if left <= 0 or too_long or self._breaker.given_up(now()):
                 until = "until a probe ends" if wait == math.inf else f"for {wait:.0f} s more"
                 raise CircuitOpenError(
                     f"model {self._model!r} failed time after time and is left alone {until}",
@@ -147,6 +151,12 @@ class Retry:
             raise
         self._breaker.answered()
         return reply
+
+    def _most(self, call: Call, error: ModelUnavailableError) -> int:
+        """Retries that a call has."""
+        if call.interactive and error.unreachable:
+            return min(self._retries, _INTERACTIVE_RETRIES)
+        return self._retries
 
     def _pause(self, sent: int, error: ModelUnavailableError) -> float:
         """Seconds before the next attempt. A server that asks to be left alone is, by all."""
