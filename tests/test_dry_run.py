@@ -24,7 +24,7 @@ from bookrag_fast.library import Estimate
 from endpoint_settings import chat_settings, embeddings_settings
 from factories import HashEmbedder
 from fake_endpoint import Exchange, FakeEndpoint, after, ok
-from fake_faults import hang
+from fake_faults import hang, status
 from pdf_factory import LOREM
 
 PRICE = PriceSettings(input=1.0, output=3.0)
@@ -295,13 +295,44 @@ def test_the_command_line_tells_what_to_do_about_a_model_that_was_down(
         part = CliRunner().invoke(app, [*command, "--pages", "5-"])
         (known,) = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)["books"]
     assert first.exit_code == 0
-    assert first.stdout.splitlines()[-1] == (
-        "  2 questions were left to the rules; when the model is back: "
+    told, anew = first.stdout.splitlines()[-2:]
+    assert told == (
+        "  2 heading questions were left to the rules; when the model is back: "
         f"bookrag rm {known['id']} && bookrag index {book}"
     )
-    assert part.stdout.splitlines()[-1].endswith(f"&& bookrag index {book} --pages 5-")
+    assert "--no-cache" in anew  # it did answer
+    assert part.stdout.splitlines()[-2].endswith(f"&& bookrag index {book} --pages 5-")
     assert known["models"][0]["fallbacks"] == 2
     assert known["changes"] == ["2 of its questions for sections were left to the rules"]
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_model_of_no_use_is_asked_anew_as_it_is_told(
+    tmp_path: Path, book: Path, monkeypatch: pytest.MonkeyPatch, answers: bool
+) -> None:
+    """Valid JSON that decides nothing is kept; of a server that fails nothing is."""
+    config = tmp_path / "bookrag.toml"
+    monkeypatch.setenv("BOOKRAG_CONFIG", str(config))
+    shelf = ["-L", str(tmp_path / "shelf")]
+
+    def run(*arguments: str) -> list[str]:
+        result = CliRunner().invoke(app, [*arguments, *shelf])
+        assert result.exit_code == 0, result.output
+        return result.stdout.splitlines()
+
+    with FakeEndpoint(ok('{"levels": []}') if answers else status(503)) as server:
+        config.write_text(
+            f'[models.small]\nbase_url = "{server.base_url}"\nmodel = "fake-1"\nretries = 0\n'
+            '[roles]\nsections = "small"\n'
+        )
+        made = run("index", str(book))
+        assert sum("--no-cache" in line for line in made) == answers
+        number = made[0].split()[2]
+        assert sum("--no-cache" in line for line in run("index", str(book))) == answers
+        calls = len(server.calls)
+        run("rm", number)
+        run("index", str(book), *(["--no-cache"] if answers else []))
+        assert len(server.calls) > calls
 
 
 def test_an_embedder_of_ones_own_costs_nothing(

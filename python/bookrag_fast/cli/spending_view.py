@@ -11,6 +11,13 @@ if TYPE_CHECKING:
 
 __all__ = ["estimate_lines", "known_lines", "left_lines", "spent_lines"]
 
+# What a model is asked in a role when a book is made: one and several of it.
+_QUESTIONS = {
+    "sections": ("heading question", "heading questions"),
+    "summarise": ("summary", "summaries"),
+}
+_ANEW = "useless replies are kept as well: with --no-cache the model is asked anew"
+
 
 def spent_lines(uses: Sequence[ModelUse]) -> Iterator[str]:
     """One line a role."""
@@ -30,13 +37,16 @@ def spent_lines(uses: Sequence[ModelUse]) -> Iterator[str]:
 
 def left_lines(book: Book, again: str) -> Iterator[str]:
     """What to do about a new book whose models failed; ``again`` is the command that makes it."""
-    left = sum(use.fallbacks for use in book.models)
+    left = [use for use in book.models if use.fallbacks]
     if left:
-        were = "question was" if left == 1 else "questions were"
+        what = " and ".join(_asked(use) for use in left)
+        were = "was" if sum(use.fallbacks for use in left) == 1 else "were"
         yield (
-            f"  {left:,} {were} left to the rules; when the model is back: "
+            f"  {what} {were} left to the rules; when the model is back: "
             f"bookrag rm {book.id} && {again}"
         )
+        if _may_be_kept(book):
+            yield f"  {_ANEW}"
 
 
 def known_lines(book: Book, changes: Sequence[str], *, cached: bool) -> Iterator[str]:
@@ -49,6 +59,8 @@ def known_lines(book: Book, changes: Sequence[str], *, cached: bool) -> Iterator
     if changes:
         paid = "; what was paid for comes from the cache" if cached else ""
         yield f"  to have it made anew: `bookrag rm {book.id}`, then index it again{paid}"
+        if cached and _may_be_kept(book):
+            yield f"  {_ANEW}"
 
 
 def estimate_lines(file: str, estimate: Estimate) -> Iterator[str]:
@@ -69,6 +81,17 @@ def _cost(estimate: Estimate) -> str:
 
     unpriced = estimate.calls and not estimate.usd
     return "no price is set" if unpriced else f"${usd_text(estimate.usd)}"
+
+
+def _asked(use: ModelUse) -> str:
+    """What of a role was left to the rules."""
+    one, several = _QUESTIONS.get(use.role, ("question", "questions"))
+    return f"{use.fallbacks:,} {one if use.fallbacks == 1 else several}"
+
+
+def _may_be_kept(book: Book) -> bool:
+    """Whether a model that was of no use had answered: the cache would say the same again."""
+    return any(use.fallbacks and (use.usage.calls or use.usage.cached) for use in book.models)
 
 
 def _calls(use: ModelUse) -> str:
