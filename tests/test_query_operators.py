@@ -18,7 +18,7 @@ from bookrag_fast.query.executor import Executor
 from bookrag_fast.query.formulators import extract
 from bookrag_fast.query.plan import Category, Operation, SearchResult
 from bookrag_fast.query.question import prepare
-from bookrag_fast.query.sentences import split_sentences
+from bookrag_fast.query.sentences import clipped_at_word, split_sentences
 from factories import HashEmbedder, small_index
 from retrieval_twin import skyline_ranker
 
@@ -334,3 +334,20 @@ def test_no_question_breaks_the_engine(question: str) -> None:
 )
 def test_sentences(text: str, pieces: list[str]) -> None:
     assert split_sentences(text) == pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "characters", "cut"),
+    [
+        ("the Pareto front", 16, "the Pareto front"),
+        ("the Pareto front.", 16, "the Pareto…"),
+        ("the Pareto front", 11, "the Pareto…"),
+        ("the Pareto front", 14, "the Pareto…"),
+        ("a incomprehensibilities", 9, "a incomp…"),
+        ("東京です次の文", 4, "東京で…"),
+    ],
+)
+def test_a_text_is_cut_at_the_end_of_a_word(text: str, characters: int, cut: str) -> None:
+    found = clipped_at_word(text, characters)
+    assert found == cut
+    assert len(found) <= characters

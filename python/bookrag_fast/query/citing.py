@@ -15,7 +15,7 @@ from bookrag_fast.index.lexicon import STOP_WORDS, tokenize
 from bookrag_fast.index.model import NodeKind
 from bookrag_fast.models.plain_text import printable
 from bookrag_fast.query.plan import Citation, Evidence
-from bookrag_fast.query.sentences import split_sentences
+from bookrag_fast.query.sentences import clipped_at_word, split_sentences
 from bookrag_fast.query.synthesizers import BY_LINE, LONGEST_QUOTE, cite
 
 __all__ = ["MarkReader", "cited", "evidence_mark", "unshown_numbers"]
@@ -146,9 +146,9 @@ def _numbers(text: str) -> list[str]:
 
 def _quote(item: Evidence, words: Collection[str]) -> str:
     if item.kind == NodeKind.SECTION.label:  # its heading: a summary is not the book's own words
-        return item.text.partition("\n")[0][:LONGEST_QUOTE]
+        return clipped_at_word(item.text.partition("\n")[0], LONGEST_QUOTE)
     pieces = split_sentences(item.text, by_line=item.kind in BY_LINE) or [item.text.strip()]
     best = max(pieces, key=lambda piece: len(set(tokenize(piece)) & set(words)))
     if item.kind == NodeKind.IMAGE.label and not best:
         return item.kind
-    return best[:LONGEST_QUOTE]
+    return clipped_at_word(best, LONGEST_QUOTE)

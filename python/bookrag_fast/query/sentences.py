@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["split_sentences"]
+__all__ = ["clipped_at_word", "split_sentences"]
 
 _END = re.compile(
     r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\s\W_a-zа-я])"  # a lower-case letter goes on
@@ -34,3 +34,17 @@ def split_sentences(text: str, *, by_line: bool = False) -> list[str]:
             start = match.end()
         pieces.append(line[start:].strip())
     return [p for p in pieces if len(p) >= _SHORTEST]
+
+
+def clipped_at_word(text: str, characters: int) -> str:
+    """The text, or of a longer one its beginning up to the end of a word, with "…" in place of the
+    rest; at most so many characters. Where no space is near (Japanese) any character ends it."""
+    if len(text) <= characters:
+        return text
+    beginning = text[:characters]  # its last character is only to show where the one before ends
+    head = beginning[:-1].rstrip()
+    if not beginning[-1].isspace():
+        parted = re.match(r".*\S(?=\s)", beginning, re.DOTALL)
+        if parted is not None and parted.end() >= characters // 2:
+            head = parted.group()
+    return f"{head}…"

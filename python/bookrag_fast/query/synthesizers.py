@@ -14,7 +14,7 @@ from bookrag_fast.models.protocols import FloatMatrix
 from bookrag_fast.query.forms import form_of
 from bookrag_fast.query.plan import Citation, Evidence
 from bookrag_fast.query.question import Question
-from bookrag_fast.query.sentences import split_sentences
+from bookrag_fast.query.sentences import clipped_at_word, split_sentences
 
 __all__ = [
     "BY_LINE",
@@ -37,7 +37,7 @@ _CLOSE = 0.8  # a further sentence must score this share of the best one …
 _NEW = 0.15  # … and cover this share of the question that is not covered yet
 _LIST_NEAR = 0.75  # of the best relevance, for a table or list to be quoted whole
 _LONGEST_LIST = 1500  # characters of it
-LONGEST_QUOTE = 600  # characters; a longer sentence is no quotation
+LONGEST_QUOTE = 600  # characters; of a longer sentence its beginning is quoted
 _MOST_PIECES = 400  # sentences scored for one question
 _HEADING_SHARE = 0.6  # of a term that stands in the heading, not in the sentence
 BY_LINE = frozenset({NodeKind.TABLE.label, NodeKind.LIST.label, NodeKind.CODE.label})
@@ -70,7 +70,7 @@ def pieces_of(evidence: Sequence[Evidence]) -> list[Piece]:
     for rank, item in enumerate(evidence):
         for text in split_sentences(item.text, by_line=item.kind in BY_LINE):
             if len(pieces) < _MOST_PIECES:
-                pieces.append(Piece(text[:LONGEST_QUOTE], item, rank))
+                pieces.append(Piece(clipped_at_word(text, LONGEST_QUOTE), item, rank))
     return pieces
 
 
@@ -154,7 +154,7 @@ def _whole_list(passages: Sequence[Passage]) -> Evidence | None:
     if not near:
         return None
     best = max(near, key=lambda e: e.scores.get("relevance", 0.0))
-    return replace(best, text=best.text[:_LONGEST_LIST])
+    return replace(best, text=clipped_at_word(best.text, _LONGEST_LIST))
 
 
 _NOUNS = {
@@ -184,7 +184,7 @@ def reduce_list(evidence: Sequence[Evidence]) -> str:
 def summary_pieces(evidence: Sequence[Evidence]) -> list[Piece]:
     """Sentences of running text that can stand in a summary, up to a number."""
     pieces = [
-        Piece(text[:LONGEST_QUOTE], item, rank)
+        Piece(clipped_at_word(text, LONGEST_QUOTE), item, rank)
         for rank, item in enumerate(evidence)
         if item.kind == NodeKind.TEXT.label
         for text in split_sentences(item.text)
