@@ -163,7 +163,7 @@ def test_a_misspelt_flag_is_named() -> None:
         ("", 'vision = "small"', "'small', which is no chat model with vision.*do: seeing"),
         ('embedder = "small"', "", "'embedder'.*'small', which is no embedder.*do: vectors"),
         ('embedder = "vektors"', "", "did you mean vectors.*wordllama"),
-        ('reranker = "any"', "", "no reranker is configured"),
+        ('reranker = "any"', "", "configure 'any' as a reranker .*, or use \"onnx:SOURCE\""),
     ],
 )
 def test_names_of_models_are_checked(tmp_path: Path, top: str, roles: str, message: str) -> None:

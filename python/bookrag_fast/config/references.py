@@ -21,6 +21,7 @@ __all__ = ["check_references", "named_models"]
 
 _EMBEDDERS = (EmbeddingsModelSettings, OnnxEmbedderSettings)
 _RERANKERS = (RerankModelSettings, OnnxRerankerSettings)
+_BUILTIN = {"embedder": 'use "wordllama" or "onnx:SOURCE"', "reranker": 'use "onnx:SOURCE"'}
 
 
 def named_models(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -45,18 +46,27 @@ def check_references(settings: Settings, where: Callable[[str], str] = lambda _:
         if name in serving:
             continue
         needed = _needed(key)
-        there = f"models that do: {', '.join(serving)}" if serving else f"no {needed} is configured"
+        there = f"models that do: {', '.join(serving)}" if serving else ""
         if name in settings.models:
             raise ConfigError(
-                f"setting {key!r}{place} names the model {name!r}, which is no {needed}", there
+                f"setting {key!r}{place} names the model {name!r}, which is no {needed}",
+                _either(there or f"configure {_one(needed)}", _BUILTIN.get(key, "")),
             )
         near = difflib.get_close_matches(name, serving, n=1, cutoff=0.5)
-        builtin = {"embedder": 'or "wordllama", or "onnx:SOURCE"', "reranker": 'or "onnx:SOURCE"'}
         hint = f"did you mean {near[0]}? " if near else ""
+        there = there or f"configure {name!r} as {_one(needed)} under [models]"
         raise ConfigError(
             f"setting {key!r}{place} names the model {name!r}, which is not configured",
-            f"{hint}{there}" + (f"; {builtin[key]}" if key in builtin else ""),
+            hint + _either(there, _BUILTIN.get(key, "")),
         )
+
+
+def _one(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def _either(first: str, second: str) -> str:
+    return f"{first}, or {second}" if second else first
 
 
 def _is_builtin(spec: str, name: str) -> bool:
