@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -124,8 +123,7 @@ def _indexed(shelf: Library, file: Path, **options: Any) -> tuple[dict[str, Any]
     before = {(b.id, b.created) for b in shelf.books()}
     book = shelf.add(file, **options)
     known = (book.id, book.created) in before
-    count = _pages_of(book.pages, options["pages"])
-    pages = f"{count} {'page' if count == 1 else 'pages'}, " if count else ""
+    pages = f"{book.pages} {'page' if book.pages == 1 else 'pages'}, " if book.pages else ""
     what = "is already on the shelf" if known else "indexed"
     line = (
         f"{file.name} {what}: {book.id}  {book.title}  ({pages}{book.nodes} nodes, "
@@ -142,17 +140,10 @@ def _indexed(shelf: Library, file: Path, **options: Any) -> tuple[dict[str, Any]
     return {"known": True, "changes": changed, **book.to_json()}, lines
 
 
-def _pages_of(pages: int, span: tuple[int, int | None] | None) -> int:
-    """How many of a file's pages were chosen."""
-    first, last = span or (1, None)
-    return min(last or pages, pages) - first + 1 if pages else 0
-
-
 def _estimated(shelf: Library, file: Path, **options: Any) -> tuple[dict[str, Any], list[str]]:
     """An estimate as JSON and in words."""
     estimate = shelf.estimate(file, **options)
-    chosen = replace(estimate, pages=_pages_of(estimate.pages, options["pages"]))
-    return estimate.to_json(), list(estimate_lines(file.name, chosen))
+    return estimate.to_json(), list(estimate_lines(file.name, estimate))
 
 
 @contextmanager

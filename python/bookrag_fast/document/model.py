@@ -197,6 +197,11 @@ class Document:
     tags: tuple[OutlineEntry, ...] = ()  # headings that a tagged PDF marks as such
     annotations: tuple[Annotation, ...] = ()  # by page
 
+    @property
+    def pages_read(self) -> int:
+        """How many of ``pages`` were asked for."""
+        return len(self.pages) if self.span is None else self.span[1] - self.span[0] + 1
+
     def label_of(self, page: int) -> str | None:
         """Printed label of a physical page; None for a page that is not there."""
         return self.pages[page - 1].label if 1 <= page <= len(self.pages) else None

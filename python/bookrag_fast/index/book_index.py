@@ -174,6 +174,12 @@ class BookIndex:
             node = self.nodes[node.parent]
         return tuple(reversed(path))
 
+    @property
+    def pages_read(self) -> int:
+        """How many of ``pages`` were asked for: those that the root spans."""
+        root = self.nodes[0]
+        return root.page_last - root.page_first + 1 if self.pages else 0
+
     def label(self, page: int) -> str | None:
         """Printed label of a physical page."""
         return self.pages[page - 1].label if 1 <= page <= len(self.pages) else None

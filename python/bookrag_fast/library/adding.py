@@ -112,7 +112,7 @@ class Adder:
             finally:
                 await asyncio.to_thread(rehearsal.close)
             return Estimate(
-                document.name, len(document.pages), len(tree.nodes), tuple(rehearsal.uses())
+                document.name, document.pages_read, len(tree.nodes), tuple(rehearsal.uses())
             )
 
     def _known(self, path: Path, pages: tuple[int, int | None] | None) -> Book | None:

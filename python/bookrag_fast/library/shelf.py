@@ -180,7 +180,7 @@ def _book_of(index: BookIndex) -> Book:
         id=meta.book_id,
         title=meta.title,
         name=meta.name,
-        pages=len(index.pages),
+        pages=index.pages_read,
         nodes=len(index.nodes),
         entities=len(index.entities),
         relations=len(index.relations),

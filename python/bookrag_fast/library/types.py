@@ -29,7 +29,7 @@ class Book:
     id: str
     title: str
     name: str  # the file's name when it was indexed
-    pages: int  # 0 for a format without pages
+    pages: int  # those that were read; 0 for a format without pages
     nodes: int
     entities: int
     relations: int
@@ -68,7 +68,7 @@ class Estimate:
     """
 
     name: str  # the file's
-    pages: int
+    pages: int  # those that were read
     nodes: int
     models: tuple[ModelUse, ...] = ()
     known: bool = False

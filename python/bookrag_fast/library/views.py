@@ -144,7 +144,7 @@ def stats(index: BookIndex) -> dict[str, Any]:
         "book": index.meta.book_id,
         "title": index.meta.title,
         "name": index.meta.name,
-        "pages": len(index.pages),
+        "pages": index.pages_read,
         "nodes": kinds,
         "depth": max((n.level for n in index.nodes if n.kind is NodeKind.SECTION), default=0),
         "tokens": int(index.node_tokens[index.content_nodes].sum()),
