@@ -298,6 +298,7 @@ def test_pages_indexed_in_two_runs_keep_the_files_numbers(tmp_path: Path) -> Non
         assert again == second
         assert library.book(path) == whole
         assert second.title == "All Grains (pages 6–9)"
+        assert [b.pages for b in (whole, first, second)] == [10, 4, 4]
         found = [(n.title, n.page) for n in library.tree(second.id).children[0].children]
         assert found == [(f"{k} {names[k - 1]}", k) for k in range(6, 10)]
         (best, *_) = library.search("Sorghum", books=[second.id])
@@ -305,11 +306,17 @@ def test_pages_indexed_in_two_runs_keep_the_files_numbers(tmp_path: Path) -> Non
         assert {b.page for b in best.boxes} == {8}
 
 
-@pytest.mark.parametrize("pages", [(0, 2), (2, 1), (3, 4)])
-def test_pages_that_the_file_does_not_have(tmp_path: Path, pages: tuple[int, int]) -> None:
+@pytest.mark.parametrize("pages", [(0, 2), (3, None), (3, 4)])
+def test_pages_that_the_file_does_not_have(tmp_path: Path, pages: tuple[int, int | None]) -> None:
     path = make_pdf(tmp_path / "two.pdf", [_chapter("1 Oats"), _chapter("2 Rye")])
     with pytest.raises(InvalidArgumentError, match="not among the 2"):
         read_document(path, pages=pages)
+
+
+def test_a_reversed_range_of_pages_is_called_so(tmp_path: Path) -> None:
+    path = make_pdf(tmp_path / "two.pdf", [_chapter("1 Oats"), _chapter("2 Rye")])
+    with pytest.raises(InvalidArgumentError, match=r"2-1 is reversed.*write 1-2"):
+        read_document(path, pages=(2, 1))
 
 
 # --- size --------------------------------------------------------------------------------------

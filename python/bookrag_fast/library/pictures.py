@@ -186,6 +186,10 @@ def page_range(text: str | None, count: int) -> list[int]:
             raise InvalidArgumentError(f"{part!r} is no page range", "write 3, 3-7, 5- or 1,4-6")
         first = int(match[1] or 1)
         last = int(match[3]) if match[3] else count if match[2] else first
+        if match[1] and match[3] and 1 <= last < first:
+            raise InvalidArgumentError(
+                f"the range of pages {first}-{last} is reversed", f"write {last}-{first}"
+            )
         if not 1 <= first <= last <= count:
             raise InvalidArgumentError(
                 f"pages {part.strip()} are not among the book's 1 to {count}",

@@ -169,6 +169,10 @@ def _checked_span(pages: tuple[int, int | None] | None, pdf: Pdf) -> tuple[int, 
     first, last = pages or (1, None)
     if last is None:
         last = pdf.page_count
+    if pages is not None and pages[1] is not None and 1 <= last < first:
+        raise InvalidArgumentError(
+            f"the range of pages {first}-{last} is reversed", f"write {last}-{first}"
+        )
     if not 1 <= first <= last <= pdf.page_count:
         raise InvalidArgumentError(
             f"pages {first} to {max(first, last)} are not among the {pdf.page_count} of {pdf.name}",
