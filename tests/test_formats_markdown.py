@@ -32,6 +32,30 @@ def test_headings_of_both_forms_and_what_only_looks_like_one() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("## Cooling {#cool}", "Cooling"),
+        ("## Cooling *fast* {#cool .wide key=a title='b c'} ##", "Cooling fast"),
+        ("Cooling {: .wide }\n---", "Cooling"),
+        ("## Cooling{#cool}", "Cooling{#cool}"),
+        ("## Sets {a, b}", "Sets {a, b}"),
+        ("## Sets {}", "Sets {}"),
+        ("## A {#a} and B", "A {#a} and B"),
+        ("## Loop {x}", "Loop {x}"),
+    ],
+)
+def test_attributes_of_a_heading_are_none_of_its_title(heading: str, title: str) -> None:
+    assert blocks(f"{heading}\n\ntext {{#cool}}\n") == [
+        ("title", 2, title), ("text", None, "text {#cool}"),
+    ]  # fmt: skip
+
+
+def test_braces_without_end_in_a_heading_cost_no_time_without_end() -> None:
+    ((_, _, text),) = blocks("# a {" + "#b " * 30_000)
+    assert text.startswith("a {#b #b")
+
+
 def test_inline_markup_leaves_its_text() -> None:
     source = (
         'A **bold** _word_, a [link](http://x.y "t"), <http://z.y>, `co<de`, ~~gone~~, a\\*b,\n'

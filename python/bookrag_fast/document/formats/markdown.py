@@ -27,6 +27,10 @@ _MAX_INLINE = 200_000  # characters of one paragraph in which emphasis and links
 _MANY_MARKS = 1000  # and more than a tenth of a paragraph: no prose, and it costs time without end
 _SIGNS = re.compile(r"[\\`*_\[\]<&~\n]")
 _FRONT_TITLE = re.compile(r"^title\s*:[ \t]*(?P<title>\S.*)$", re.MULTILINE | re.IGNORECASE)
+# "#id .class key=value": each ends at a space or at the end, so that there is one way to read it.
+_ATTRIBUTES = re.compile(
+    r"""(?:(?:[#.][^\s"'=]+|[\w:-]+=(?:"[^"]*"|'[^']*'|[^\s"']+))(?:\s+|$))+"""
+)
 _ALT = re.compile(r"""<img\b[^>]*\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 
 
@@ -69,6 +73,7 @@ class _Teller:
         self._parser = parser
         self._env = env
         self._label = ""  # of a footnote that has no text yet
+        self._heading = False  # whether one is open
         self._quoted = 0  # headings of what is quoted are none of this book
 
     def tell(self, tokens: Sequence[Token]) -> str | None:
@@ -96,7 +101,7 @@ class _Teller:
     def _block(self, token: Token) -> None:
         target = self.target
         if token.type == "inline":
-            self._inline(token.content)
+            self._inline(_without_attributes(token.content) if self._heading else token.content)
         elif token.type in ("fence", "code_block"):
             if token.info.strip() == "math":
                 target.insert(block(BlockKind.EQUATION, token.content.strip()))
@@ -111,6 +116,8 @@ class _Teller:
             target.end("aside")
         elif token.nesting:
             tag = token.tag
+            if token.type in ("heading_open", "heading_close"):
+                self._heading = token.nesting > 0
             if tag == "blockquote":
                 self._quoted += token.nesting
             if tag[0] == "h" and self._quoted:
@@ -176,6 +183,15 @@ def _element(target: BlockTarget, tag: str, text: str = "") -> None:
     if text:
         target.data(text)
     target.end(tag)
+
+
+def _without_attributes(heading: str) -> str:
+    """Without the "{#id .class key=value}" at the end, as Pandoc and others write it."""
+    title, _, group = heading.rstrip().rpartition("{")
+    if not title.strip() or not title[-1].isspace() or not group.endswith("}"):
+        return heading
+    attributes = group[:-1].removeprefix(":").strip()
+    return title.rstrip() if _ATTRIBUTES.fullmatch(attributes) else heading
 
 
 def _plain(image: Token) -> str:
