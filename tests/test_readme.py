@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import bookrag_fast
 from bookrag_fast.cli.main import app
 from bookrag_fast.config import RoleSettings, Settings, load_settings
+from bookrag_fast.config.prices import unbounded
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -36,6 +37,7 @@ def test_the_settings_file_of_the_readme_loads(tmp_path: Path) -> None:
     (tmp_path / "bookrag.toml").write_text(text, "utf-8")
     settings = load_settings(tmp_path / "bookrag.toml", environ={})
     assert settings.roles.answer == RoleSettings(model="seeing", concurrency=4)
+    assert not list(unbounded(settings))
 
 
 def test_the_commands_of_the_table_exist() -> None:
