@@ -35,10 +35,11 @@ UNFORESEEN = "What is there to be read in rows?"
 @dataclass
 class Models:
     """Models of all roles that log who is asked, answered and cancelled; a call named in
-    ``after`` is answered once those it names have been."""
+    ``after`` is answered once those it names have been, in ``beside`` once they have been asked."""
 
     plan: dict[str, Any]
     after: dict[str, Sequence[str]] = field(default_factory=dict)
+    beside: dict[str, Sequence[str]] = field(default_factory=dict)
     down: Sequence[str] = ()
     log: list[tuple[str, str]] = field(default_factory=list)
 
@@ -46,7 +47,9 @@ class Models:
         name = prompt.id.split("@")[0]
         self.log.append(("asked", name))
         try:
-            while not all(("answered", other) in self.log for other in self.after.get(name, ())):
+            first = [("answered", other) for other in self.after.get(name, ())]
+            first += [("asked", other) for other in self.beside.get(name, ())]
+            while not all(what in self.log for what in first):
                 await asyncio.sleep(0.001)
         except asyncio.CancelledError:
             self.log.append(("cancelled", name))
@@ -120,7 +123,12 @@ def test_a_multi_hop_question_is_looked_up_whole_no_more_than_once() -> None:
 
 
 def test_what_a_global_plan_has_no_use_for_is_ended_and_told() -> None:
-    models = Models(TABLES, after={"plan": ["extract"], "sections_for": ["never"]}, down="extract")
+    models = Models(
+        TABLES,
+        after={"plan": ["extract"], "sections_for": ["never"]},
+        beside={"plan": ["sections_for"]},
+        down=["extract"],
+    )
     answer = models.ask(UNFORESEEN)
     assert answer.plan.category is Category.GLOBAL
     assert models.log[-1] == ("cancelled", "sections_for")
