@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -59,6 +59,9 @@ class ScriptedModel:
         if text is None:
             return Outcome(None, TokenUsage(calls=1), ("offline",), "the model is down")
         return Outcome(text, TokenUsage(len(prompt.user) // 4, len(text) // 4, 1))
+
+    def passed_over(self, problem: str) -> Outcome[Any]:
+        return Outcome(None, steps=("offline",), problem=problem)
 
     async def stream(
         self, prompt: RenderedPrompt, terms: Terms = USUAL

@@ -20,7 +20,7 @@ from bookrag_fast.models.roles import USUAL, Outcome, Role
 from bookrag_fast.prompts import RenderedPrompt
 from bookrag_fast.server import Client
 from fake_endpoint import FakeEndpoint
-from fake_faults import hang
+from fake_faults import hang, refuse
 from scripted_model import ScriptedModel
 from server_helpers import make_pdf, running
 
@@ -100,6 +100,30 @@ def test_a_server_that_is_down_is_hardly_waited_for(tmp_path: Path) -> None:
     assert spent["answer"].failures == 2
     assert all(role.failures <= 2 for role in spent.values())
     assert steps["answer"] == {"offline": 1}
+
+
+@pytest.mark.parametrize("timeout_s", [None, 0.6])
+def test_what_a_model_was_not_asked_counts_as_answered_by_rules(
+    tmp_path: Path, timeout_s: float | None
+) -> None:
+    """Because it failed before in this question, or there was no time."""
+    with FakeEndpoint(hang() if timeout_s else refuse()) as server:
+        one = {"base_url": server.base_url, "model": "m", "retries": 0}
+        settings = Settings.model_validate(
+            {
+                "models": {"one": one},
+                "roles": {"plan": "one", "answer": "one"},
+                "isolate_reader": False,
+            }
+        )
+        with Library.open(tmp_path / "shelf", settings=settings) as lib:
+            lib.add(make_pdf(tmp_path / "bench.pdf"))
+            answer = lib.ask("At which pressure does the relief valve open?", timeout_s=timeout_s)
+    assert any("quoted from the book instead" in note for note in answer.notes)
+    ledger = UsageLedger(tmp_path / "shelf" / LEDGER_FILE)
+    steps = ledger.step_counts()
+    ledger.close()
+    assert steps == {"answer": {"offline": 1}, "plan": {"offline": 1}}
 
 
 def test_a_deadline_over_grpc_leaves_the_rules_time(tmp_path: Path) -> None:

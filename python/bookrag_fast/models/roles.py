@@ -12,7 +12,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -117,6 +117,11 @@ class RoleModel(Protocol):
         terms: Terms = USUAL,
     ) -> AsyncIterator[str | Outcome[str]]:
         """`write`, in pieces as they come, then the outcome with the whole text."""
+        ...
+
+    def passed_over(self, problem: str) -> Outcome[Any]:
+        """The outcome of a question that was not put to it, or given up, for this problem. It
+        counts as one that was answered offline, as those do that it failed at."""
         ...
 
 

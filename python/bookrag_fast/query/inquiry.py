@@ -129,7 +129,7 @@ class Inquiry:
         try:
             outcome = await self.in_time(model.ask(prompt, schema, self._terms(model, call)))
         except ModelError as error:  # the budget is spent, or the time
-            outcome = Outcome(None, problem=error.message)
+            outcome = model.passed_over(error.message)
         return self._value(call, outcome, note)
 
     async def stream(self, call: Call, note: dict[str, Any]) -> AsyncIterator[str | Outcome[str]]:
@@ -152,7 +152,7 @@ class Inquiry:
         except StopAsyncIteration:
             pass
         except ModelError as error:
-            outcome = Outcome(None, problem=error.message)
+            outcome = model.passed_over(error.message)
         self._value(call, outcome, note)
         yield outcome
 
@@ -180,16 +180,14 @@ class Inquiry:
 
     def _prompt(self, model: RoleModel, call: Call, note: dict[str, Any]) -> RenderedPrompt | None:
         if model.info.name in self._silent:
-            silent: Outcome[str] = Outcome(None, problem="it was not to be had just now")
-            self._value(call, silent, note)
+            self._value(call, model.passed_over("it was not to be had just now"), note)
             return None
         data = {name: enclosed(name, text) for name, text in call.data.items()}
         prompt = load_prompt(call.prompt, language_of(self.text)).render({**data, **call.values})
         if self.room(call.role, prompt.system + prompt.user, call.max_tokens) >= 0:
             return prompt
         problem = f"its context of {model.info.context_tokens} tokens is too small"
-        failed: Outcome[str] = Outcome(None, problem=problem)
-        self._value(call, failed, note)
+        self._value(call, model.passed_over(problem), note)
         return None
 
     def _value(self, call: Call, outcome: Outcome[V], note: dict[str, Any]) -> V | None:
