@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bookrag_fast.config import RetrievalSettings
 from bookrag_fast.errors import SpendingLimitError
 from bookrag_fast.index.book_index import BookIndex
+from bookrag_fast.index.lexicon import build_lexicon
+from bookrag_fast.index.model import Node
 from bookrag_fast.models.roles import ModelSet, Role
 from bookrag_fast.prompts import RenderedPrompt
 from bookrag_fast.query.executor import Executor
@@ -21,6 +25,24 @@ INDEX = small_index(EMBEDDER)
 OTHER = small_index(EMBEDDER, "c0c0c0c0c0c0")
 THICK = "How thick is the plate of steel?"
 COMPARE = "Does the plate or the suction head need more room?"
+
+
+def index_of(nodes: Sequence[Node], **more: Any) -> BookIndex:
+    """The small book with other nodes, and no entities."""
+    texts = [f"{n.title}\n{n.text}" for n in nodes]
+    return replace(
+        INDEX,
+        nodes=tuple(nodes),
+        entities=(),
+        relations=(),
+        node_vectors=EMBEDDER.embed(texts),
+        entity_vectors=EMBEDDER.embed([]),
+        lexicon=build_lexicon(texts),
+        neighbours=replace(
+            INDEX.neighbours, ids=INDEX.neighbours.ids[:0], cosines=INDEX.neighbours.cosines[:0]
+        ),
+        **more,
+    )
 
 
 def executor(

@@ -10,25 +10,24 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from asking import (
     COMPARE,
-    EMBEDDER,
     INDEX,
     OFFLINE,
     THICK,
     ask,
     down,
     executor,
+    index_of,
     mark_of,
     says,
 )
 from bookrag_fast.config import RetrievalSettings
 from bookrag_fast.errors import DocumentError
 from bookrag_fast.index.book_index import BookIndex
-from bookrag_fast.index.lexicon import build_lexicon
 from bookrag_fast.models.roles import USUAL, Role, Terms
 from bookrag_fast.prompts import RenderedPrompt
 from bookrag_fast.query.executor import Executor
@@ -139,19 +138,7 @@ def long_index(paragraphs: int) -> BookIndex:
     for i in range(8, 8 + paragraphs):
         text = f"Paragraph {i} tells of step {i} in the operation of the pump. " + "word " * 40
         nodes.append(replace(INDEX.nodes[10], node_id=i, text=text, regions=(region(5),)))
-    texts = [f"{n.title}\n{n.text}" for n in nodes]
-    return replace(
-        INDEX,
-        nodes=tuple(nodes),
-        entities=(),
-        relations=(),
-        node_vectors=EMBEDDER.embed(texts),
-        entity_vectors=EMBEDDER.embed([]),
-        lexicon=build_lexicon(texts),
-        neighbours=replace(
-            INDEX.neighbours, ids=INDEX.neighbours.ids[:0], cosines=INDEX.neighbours.cosines[:0]
-        ),
-    )
+    return index_of(nodes)
 
 
 def first_mark(prompt: RenderedPrompt) -> str:
@@ -463,6 +450,7 @@ def well_formed(answer: Answer, shown: set[int]) -> None:
     assert marks <= set(range(1, len(answer.citations) + 1))
 
 
+@example("{}", '{"answer": "[3 [E99]]", "citations": [], "enough": false}', False)
 @given(
     PLANS | OBJECTS | st.text(max_size=60), ANSWERS | OBJECTS | st.text(max_size=60), st.booleans()
 )

@@ -12,9 +12,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asking import EMBEDDER, INDEX, executor, says
+from asking import INDEX, executor, index_of, says
 from bookrag_fast.index.book_index import BookIndex
-from bookrag_fast.index.lexicon import build_lexicon
 from bookrag_fast.index.model import Node, NodeKind
 from bookrag_fast.models.roles import Role
 from bookrag_fast.prompts import RenderedPrompt
@@ -47,20 +46,10 @@ def book(chapters: int, sections: int, paragraphs: int, book_id: str = "d0d0d0d0
             for p in range(paragraphs + (c if s == 1 else 0)):
                 add(section, NodeKind.TEXT, "", f"Step {p} of {c}-{s}: " + "turn the valve " * 16)
             page += 1
-    texts = [f"{n.title}\n{n.text}" for n in nodes]
-    return replace(
-        INDEX,
+    return index_of(
+        nodes,
         meta=replace(INDEX.meta, book_id=book_id),
         pages=tuple(replace(INDEX.pages[0], number=n, label=None) for n in range(1, page)),
-        nodes=tuple(nodes),
-        entities=(),
-        relations=(),
-        node_vectors=EMBEDDER.embed(texts),
-        entity_vectors=EMBEDDER.embed([]),
-        lexicon=build_lexicon(texts),
-        neighbours=replace(
-            INDEX.neighbours, ids=INDEX.neighbours.ids[:0], cosines=INDEX.neighbours.cosines[:0]
-        ),
     )
 
 

@@ -23,6 +23,7 @@ __all__ = ["MarkReader", "cited", "evidence_mark", "unshown_numbers"]
 _NUMBERS = r"\s*[Ee]?\s*\d{1,6}(?:\s*[,;、，]\s*[Ee]?\s*\d{1,6}){0,15}\s*"
 _MARK = re.compile(rf"\s{{0,64}}[\[［【]({_NUMBERS})[\]］】]")
 _OPEN = re.compile(r"[\[［【][^\]］】]{0,160}\Z")  # may yet become a mark
+_INSIDE = re.compile(r"[\[［【][^\]］】]{0,100}\Z")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _IDS = re.compile(r'\[E?\d+\]|\s(?:id|node)="[^"]*"')  # marks, and what a passage is called
 _OVERLONG = 4  # times what is given out, marks and white space included, is read of a text
@@ -93,6 +94,8 @@ class MarkReader:
                 break
             known = len(self.cited)
             mark = self._marked(match)
+            if not mark and _INSIDE.search(text, max(0, match.start() - 101), match.start()):
+                mark = " "  # else what it parted, "[3" and "]", would become a mark
             if len(mark) > self._left:
                 del self.cited[known:]
                 self._left = 0
