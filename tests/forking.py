@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 
 def in_child(work: Callable[[], object], seconds: float = 10.0) -> Callable[[], object]:
@@ -30,3 +31,23 @@ def in_child(work: Callable[[], object], seconds: float = 10.0) -> Callable[[], 
         return json.loads(said)
 
     return result
+
+
+@contextmanager
+def held_by_a_thread(what: AbstractContextManager[object]) -> Iterator[None]:
+    """Within it another thread is in the context ``what``."""
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with what:
+            held.set()
+            over.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    try:
+        yield
+    finally:
+        over.set()
+        holder.join()

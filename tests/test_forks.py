@@ -21,7 +21,7 @@ from bookrag_fast.models.middleware.stack import Services
 from bookrag_fast.models.reply_cache import ReplyCache
 from endpoint_settings import chat_settings, request
 from fake_endpoint import FakeEndpoint, after, chat
-from forking import in_child
+from forking import held_by_a_thread, in_child
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
 
@@ -216,18 +216,7 @@ def test_a_process_forks_though_a_file_is_locked_for_long(
     ledger: UsageLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bookrag_fast.models.sqlite_file._WRITE_WAIT_S", 0.05)
-    locked, over = threading.Event(), threading.Event()
-
-    def lock() -> None:
-        with ledger._file.transaction():
-            locked.set()
-            over.wait()
-
-    writer = threading.Thread(target=lock)
-    writer.start()
-    locked.wait()
-    assert in_child(lambda: "forked")() == "forked"
-    over.set()
-    writer.join()
+    with held_by_a_thread(ledger._file.transaction()):
+        assert in_child(lambda: "forked")() == "forked"
     booked(ledger)
     assert calls(ledger) == 2

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bookrag_fast import Library
-from forking import in_child
+from forking import held_by_a_thread, in_child
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
 
@@ -77,41 +77,19 @@ def test_a_process_forks_though_the_catalogue_is_locked_for_long(
     small: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bookrag_fast.library.catalogue._REST_WAIT_S", 0.05)
-    locked, over = threading.Event(), threading.Event()
-
-    def lock() -> None:
-        with small._shelf.catalogue._transaction(write=True):
-            locked.set()
-            over.wait()
-
-    writer = threading.Thread(target=lock)
-    writer.start()
-    locked.wait()
-    assert in_child(lambda: "forked")() == "forked"
-    over.set()
-    writer.join()
+    with held_by_a_thread(small._shelf.catalogue._transaction(write=True)):
+        assert in_child(lambda: "forked")() == "forked"
     assert titles(small) == ["crane"]
 
 
 def test_locks_that_threads_hold_are_free_in_the_child(small: Library, tmp_path: Path) -> None:
-    held, over = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with small._shelf._guard, small._adder._reader._guard:
-            held.set()
-            over.wait()
-
-    holder = threading.Thread(target=hold)
-    holder.start()
-    held.wait()
-
     def child() -> list[str]:
         small.add(book(tmp_path, "dredger"))
         return [small.search("crane")[0].book, *titles(small)]
 
-    found = in_child(child, 60)()
-    over.set()
-    holder.join()
+    shelf, reader = small._shelf._guard, small._adder._reader._guard
+    with held_by_a_thread(shelf), held_by_a_thread(reader):
+        found = in_child(child, 60)()
     assert isinstance(found, list)
     assert found[1:] == ["crane", "dredger"]
 

@@ -131,29 +131,23 @@ class Adder:
         pages: tuple[int, int | None] | None,
         reporter: ProgressReporter,
     ) -> Document:
-        document = await reporter.run(lambda: self._read(path, password, pages, reporter))
+        def read() -> Document:
+            if not self._settings.isolate_reader:
+                return read_document(
+                    path,
+                    password=password,
+                    progress=reporter.pages,
+                    ocr=self._settings.ocr,
+                    pages=pages,
+                    layout=self._settings.layout,
+                )
+            return self._reader.read(
+                path, password=password, pages=pages, progress=reporter.pages, check=reporter.check
+            )
+
+        document = await reporter.run(read)
         await reporter.all_pages()
         return document
-
-    def _read(
-        self,
-        path: Path,
-        password: str | None,
-        pages: tuple[int, int | None] | None,
-        reporter: ProgressReporter,
-    ) -> Document:
-        if not self._settings.isolate_reader:
-            return read_document(
-                path,
-                password=password,
-                progress=reporter.pages,
-                ocr=self._settings.ocr,
-                pages=pages,
-                layout=self._settings.layout,
-            )
-        return self._reader.read(
-            path, password=password, pages=pages, progress=reporter.pages, check=reporter.check
-        )
 
     def _intact(self, book_id: str) -> BookIndex | None:
         try:
