@@ -88,7 +88,8 @@ def test_indexing_the_same_content_again_is_the_same_book(on, pdf):
 def test_the_pages_told_are_those_indexed(copy, pdf, span, count):
     assert f": {count}, " in run("index", pdf, "--pages", span, "--dry-run").stdout
     assert f"({count}, " in run("index", pdf, "--pages", span).stdout
-    assert run_json("list")["books"][-1]["pages"] == int(count.split()[0])
+    made = [book["pages"] for book in run_json("list")["books"]]  # of one second: in any order
+    assert int(count.split()[0]) in made
 
 
 def test_one_bad_file_does_not_stop_the_rest(copy, tmp_path):
